@@ -1,7 +1,7 @@
 //! The state of every function: the table, the ports, and the settings.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use axum::extract::FromRef;
@@ -177,6 +177,24 @@ impl App {
     /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
     pub async fn send_at(&self, at: Timestamp, message: &Message) -> Result<()> {
         send_at(&*self.queue, &*self.schedules, self.now(), at, message).await
+    }
+
+    /// Sends the message about an item of the index `next_action` at the time of its action. If EventBridge Scheduler has no room for
+    /// another schedule, the message is left to the sweep, which finds the item when it is overdue: otherwise the change of one tenant
+    /// would be relayed again and again, and delay those of all others.
+    ///
+    /// # Errors
+    /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
+    pub async fn send_or_leave_to_sweep(&self, at: Timestamp, message: &Message) -> Result<()> {
+        static IS_LOGGED: Once = Once::new();
+        match self.send_at(at, message).await {
+            Err(error) if error.is_quota_exceeded() => {
+                IS_LOGGED.call_once(|| tracing::error!(%error, "the sweep replaces schedules"));
+                self.settings.metrics.schedules_full(self.now());
+                Ok(())
+            }
+            sent => sent,
+        }
     }
 }
 

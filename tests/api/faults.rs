@@ -1,14 +1,24 @@
-//! A table that is slow or cannot be reached: the service responds soon, with an error in its own format, and nothing is half done.
+//! A table that is slow or cannot be reached: the service responds soon, with an error in its own format, and nothing is half done. Schedules
+//! whose quota is used up: their work is done late.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use functions::App;
 use functions::app::Ports;
 use functions::aws::{self, SystemClock};
+use functions::stream::sweep;
+use futures::future::BoxFuture;
+use kernel::time::{HOUR, minutes};
+use kernel::{Error, Timestamp};
+use models::ports::{Message, Schedules};
 use serde_json::json;
 use table::Store;
-use tests::TestApp;
 use tests::faulty::{Step, scripted};
+use tests::player::Player;
+use tests::{Receiver, TestApp, fleet};
 use tokio::io::AsyncReadExt as _;
+use web::metrics::Metrics;
 use web::settings::Settings;
 
 /// A table that accepts requests and never responds, and its address.
@@ -85,4 +95,82 @@ async fn a_committed_write_succeeds_though_its_response_is_lost() {
     vehicle.expect(200);
     assert_eq!(app.alice.walk("/v1/vehicles").await.len(), vehicles + 1);
     app.drain().await;
+}
+
+/// Schedules whose quota is used up.
+struct Full;
+
+impl Schedules for Full {
+    fn set<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+        _: &'a Message,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async { Err(Error::quota_exceeded("10,000,000 schedules exist")) })
+    }
+
+    fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// The same service with schedules whose quota is used up, and the lines of its metrics.
+fn without_schedules(app: &App) -> (App, Arc<Mutex<Vec<String>>>) {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let written = lines.clone();
+    let ports = Ports {
+        schedules: Arc::new(Full),
+        ..app.ports.clone()
+    };
+    let settings = Settings {
+        metrics: Metrics::to("FleetCharging/test", move |line| {
+            written.lock().expect("the lines").push(line.to_owned());
+        }),
+        ..Settings::clone(&app.settings)
+    };
+    (App::new(ports, settings), lines)
+}
+
+#[tokio::test]
+async fn the_sweep_does_the_work_of_refused_schedules() {
+    let (test, crew) = TestApp::with_crew().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500, 500, 500]);
+    receiver.subscribe(&test.alice, &["fleet.created"]).await;
+    test.drain().await;
+    let mut player = Player::on(&test).await;
+    player.settle().await;
+    let (app, lines) = without_schedules(&player.app);
+    player.app = app;
+    let refused = || {
+        let lines = lines.lock().expect("the lines");
+        let refusals = lines
+            .iter()
+            .filter(|line| line.contains("SchedulesRefused"));
+        refusals.count()
+    };
+    // A change whose schedule is refused does not delay the changes after it: the player relays all of them.
+    let body = test.reservation(&crew, 24 * 60);
+    let path = "/v1/reservations";
+    let reservation = player.send("create-reservation", path, &test.alice, body);
+    let reservation = reservation.await;
+    player
+        .send("create-fleet", "/v1/fleets", &test.alice, fleet())
+        .await;
+    let start = test.now();
+    player.advance_to(start.plus(12 * HOUR)).await;
+    let count = receiver.received().len();
+    assert!(refused() >= 2, "of the reservation and of a delivery");
+    // The attempt is long overdue.
+    assert!(sweep::handle(&player.app).await.expect("a sweep") >= 1);
+    player.settle().await;
+    assert_eq!(receiver.received().len(), count + 1);
+    let path = tests::path_of(&tests::id_of(&reservation));
+    let status = async || test.alice.get_ok(&path).await["status"].clone();
+    player.advance_to(start.plus(23 * HOUR + minutes(33))).await;
+    assert_eq!(status().await, "pending");
+    sweep::handle(&player.app).await.expect("a sweep");
+    player.settle().await;
+    assert_eq!(status().await, "confirmed");
 }

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use functions::networks::import_stations::{self, Imported};
-use kernel::Mode;
+use functions::networks::import_stations::{self, Imported, Summary};
+use kernel::{Mode, Timestamp};
 use serde_json::{Value, json};
 use tests::{Client, Crew, TestApp, assert_has, id_of, path_of};
 
@@ -305,6 +305,28 @@ async fn twenty_odd_but_valid_locations_load() {
     assert_eq!(status("ODD13").as_deref(), Some("inactive"));
     assert_eq!(status("ODD14").as_deref(), Some("active"));
     assert_eq!(status("ODD18"), None);
+}
+
+#[test]
+fn a_summary_lists_the_first_thousand_skipped_objects() {
+    // The ids are as long as the file has them.
+    for (digits, shown) in [(4, 1_000..=1_000), (10_000, 1..=150)] {
+        let objects = (0..1_200).map(|n| json!({"id": format!("{n:0digits$}")}));
+        let file = Value::from_iter(objects).to_string();
+        let read = import_stations::read(file.as_bytes(), Some(file.as_bytes()), Timestamp::EPOCH);
+        let (stations, imported) = read.expect("files of objects");
+        assert_eq!((stations.len(), imported.skipped.len()), (0, 1_200));
+        let summary = serde_json::to_value(Summary::of(imported).expect("a summary"));
+        let summary = summary.expect("JSON");
+        assert_has!(summary, {"skipped_count": 1_200, "skipped_tariffs_count": 1_200, "imported": 0});
+        for list in ["skipped", "skipped_tariffs"] {
+            let listed = summary[list].as_array().expect("a list");
+            assert!(shown.contains(&listed.len()), "{}", listed.len());
+            assert_eq!(listed[0]["id"], format!("{:0digits$}", 0));
+        }
+        // The limit of Lambda.
+        assert!(summary.to_string().len() < 6 * 1024 * 1024);
+    }
 }
 
 /// A folder beside the project with real data. The test is skipped if it does not exist.

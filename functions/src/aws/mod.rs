@@ -5,6 +5,7 @@ mod s3;
 mod secrets;
 mod signer;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,6 +18,8 @@ use aws_sdk_dynamodb::config::endpoint::{Endpoint, EndpointFuture, Params, Resol
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::error::DisplayErrorContext;
+use aws_sdk_scheduler::error::SdkError;
+use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
 };
@@ -29,6 +32,7 @@ use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
 use kernel::environment::{is_loopback, variable};
+use kernel::time::millis;
 use kernel::{Error, Id, Result, Timestamp};
 use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 
@@ -211,6 +215,17 @@ impl Clock for SystemClock {
     }
 }
 
+/// Returns a JSON text in the characters that a message may have: SQS refuses U+FFFE and U+FFFF, which JSON can write as escapes. Ids of
+/// networks and their objects may contain them.
+fn carried(json: &str) -> Cow<'_, str> {
+    if json.contains(['\u{fffe}', '\u{ffff}']) {
+        let escaped = json.replace('\u{fffe}', "\\ufffe");
+        Cow::Owned(escaped.replace('\u{ffff}', "\\uffff"))
+    } else {
+        Cow::Borrowed(json)
+    }
+}
+
 /// The maximum number of messages in one call, and the maximum size of these messages together in bytes: a quarter of the maximum size of a
 /// message, which SQS charges as one call.
 const MOST_AT_ONCE: usize = 10;
@@ -235,12 +250,12 @@ impl Sqs {
     }
 
     /// Sends a message. Messages of a group queue only behind one another: SQS does not let one group delay the others.
-    async fn put(&self, url: &str, body: String, delay: u16, group: Option<&Id>) -> Result<()> {
+    async fn put(&self, url: &str, body: &str, delay: u16, group: Option<&Id>) -> Result<()> {
         let call = self
             .client()
             .send_message()
             .queue_url(url)
-            .message_body(body)
+            .message_body(carried(body))
             .set_message_group_id(group.map(|id| id.to_string()))
             .delay_seconds(delay.into());
         call.send()
@@ -255,7 +270,7 @@ impl Sqs {
         if size > MOST_BYTES {
             for (message, delay) in messages {
                 let group = message.subject.waits_for.as_ref();
-                self.put(url, message.body.clone(), *delay, group).await?;
+                self.put(url, &message.body, *delay, group).await?;
             }
             return Ok(());
         }
@@ -264,7 +279,7 @@ impl Sqs {
             let group = message.subject.waits_for.as_ref();
             let entry = SendMessageBatchRequestEntry::builder()
                 .id(place.to_string())
-                .message_body(&message.body)
+                .message_body(carried(&message.body))
                 .set_message_group_id(group.map(Id::to_string))
                 .delay_seconds((*delay).into());
             call = call.entries(entry.build().map_err(Error::internal)?);
@@ -301,8 +316,7 @@ impl Queue for Sqs {
         Box::pin(async move {
             let url = queue_url(&self.urls, message.function)?;
             let group = message.subject.waits_for.as_ref();
-            self.put(url, message.body.clone(), delay_seconds, group)
-                .await
+            self.put(url, &message.body, delay_seconds, group).await
         })
     }
 
@@ -355,7 +369,7 @@ impl Queue for Sqs {
             let url = variable("RELAY_DEAD_LETTERS_URL")
                 .ok_or_else(|| Error::internal("RELAY_DEAD_LETTERS_URL is not set"))?;
             let body = serde_json::to_string(change).map_err(Error::internal)?;
-            self.put(&url, body, 0, None).await
+            self.put(&url, &body, 0, None).await
         })
     }
 }
@@ -408,7 +422,7 @@ impl Scheduler {
         Target::builder()
             .arn(queue)
             .role_arn(role)
-            .input(message.body.clone())
+            .input(carried(&message.body))
             .build()
             .map_err(Error::internal)
     }
@@ -427,7 +441,9 @@ impl Schedules for Scheduler {
                 .mode(FlexibleTimeWindowMode::Off)
                 .build()
                 .map_err(Error::internal)?;
-            let expression = format!("at({})", &at.to_string()[..19]);
+            // Schedules have whole seconds. A message before the time of its action would find nothing to do.
+            let second = at.plus(millis(999)).to_string();
+            let expression = format!("at({})", &second[..19]);
             let created = self
                 .client()
                 .create_schedule()
@@ -463,7 +479,7 @@ impl Schedules for Scheduler {
                     })?;
                     Ok(())
                 }
-                Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
+                Err(error) => Err(not_created(error)),
             }
         })
     }
@@ -484,6 +500,18 @@ impl Schedules for Scheduler {
                 Ok(_) => Ok(()),
             }
         })
+    }
+}
+
+/// The error of a schedule that was not created.
+fn not_created(error: SdkError<CreateScheduleError>) -> Error {
+    let cause = error.as_service_error();
+    let is_full = cause.is_some_and(CreateScheduleError::is_service_quota_exceeded_exception);
+    let context = DisplayErrorContext(error).to_string();
+    if is_full {
+        Error::quota_exceeded(context)
+    } else {
+        Error::unavailable(context)
     }
 }
 

@@ -21,12 +21,12 @@ use super::{Http, SystemClock, domain};
 use kernel::environment::variable;
 use kernel::{Error, Result, Timestamp};
 use models::ports::Clock;
-use models::ports::files::{Files, LINK};
+use models::ports::files::{Files, LINK, MAX_FILE};
 
-/// A file may have any size, so a request may take this long.
+/// A file may be large, so a request may take this long.
 const LIMITS: Limits = Limits {
     patience: Duration::from_secs(30),
-    bytes: usize::MAX,
+    bytes: MAX_FILE,
 };
 
 #[derive(Debug, Clone)]
@@ -130,7 +130,8 @@ impl Files for S3 {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
             let found = self.send(Method::GET, key, None, Bytes::new()).await?;
-            Ok(found.to_vec())
+            // Without a copy: the file may be large.
+            Ok(found.into())
         })
     }
 

@@ -9,7 +9,7 @@ use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, si
 use aws_sigv4::sign::v4;
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::http::Request;
 use axum::http::request::Builder;
 use kernel::backoff::Backoff;
@@ -66,7 +66,7 @@ impl Signer {
     /// Sends a request, repeats it if necessary, and returns the body of the response.
     ///
     /// # Errors
-    /// `Unavailable` if the service cannot be reached; `Internal` if it refuses the request.
+    /// `Unavailable` if the service cannot be reached; `Internal` if it refuses the request, or the response is too large.
     pub async fn send(
         &self,
         request: impl Fn() -> Builder,
@@ -97,6 +97,14 @@ impl Signer {
     async fn exchange(&self, request: Request<SdkBody>, most: usize) -> Result<Bytes> {
         let response = self.http.send(request).await.map_err(Error::unavailable)?;
         let status = response.status();
+        let length = response.body().size_hint().lower();
+        if length > most as u64 {
+            let text = format!(
+                "{} answered with {length} bytes; at most {most} are read",
+                self.name
+            );
+            return Err(Error::internal(text));
+        }
         let body = to_bytes(Body::new(response.into_body()), most)
             .await
             .map_err(Error::unavailable)?;

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use aws_sigv4::http_request::SigningSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::signer::{Limits, Signer};
 use super::*;
 use crate::stripe::Stripe;
 use kernel::{Id, Kind, Mode, Tenant};
@@ -136,6 +138,32 @@ async fn a_message_is_sent_again_when_sqs_is_unavailable() {
 }
 
 #[tokio::test]
+async fn a_message_may_have_characters_that_sqs_refuses() {
+    let id = "A\u{fffe}\u{ffff}\u{1fffe}";
+    let body = serde_json::json!({"job": "stop-session", "id": id}).to_string();
+    let message = Message { body, ..message() };
+    let (address, requests) = server(&[(200, "", r#"{"MessageId":"1"}"#)]).await;
+    sqs(&address).send(&message, 0).await.unwrap();
+    sqs(&address)
+        .send_all(&[(message.clone(), 0)])
+        .await
+        .unwrap();
+    let target = scheduler(&address).target(&message).unwrap();
+    let mut sent = vec![target.input.unwrap()];
+    for (_, body) in requests.lock().unwrap().iter() {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let entry = body.get("Entries").map_or(&body, |entries| &entries[0]);
+        sent.push(entry["MessageBody"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(sent.len(), 3);
+    for body in sent {
+        assert!(!body.contains(['\u{fffe}', '\u{ffff}']), "{body}");
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["id"], id);
+    }
+}
+
+#[tokio::test]
 async fn sqs_that_stays_unavailable_or_refuses_is_an_error() {
     let (address, requests) = server(&[UNAVAILABLE]).await;
     let error = sqs(&address).send(&message(), 0).await.unwrap_err();
@@ -166,7 +194,8 @@ async fn a_schedule_that_exists_is_moved() {
     assert_eq!(lines, [format!("POST {path}"), format!("PUT {path}")]);
     for (_, body) in requests.iter() {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
-        assert_eq!(body["ScheduleExpression"], "at(2026-03-01T09:30:00)");
+        // No earlier than the time of the action.
+        assert_eq!(body["ScheduleExpression"], "at(2026-03-01T09:30:01)");
         assert_eq!(body["ActionAfterCompletion"], "DELETE");
         assert_eq!(body["GroupName"], "fleet");
         let target = "arn:aws:sqs:eu-west-1:123456789012:stop-session";
@@ -189,6 +218,21 @@ async fn a_schedule_that_can_be_neither_created_nor_moved_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_full_quota_of_schedules_is_an_error_of_its_own() {
+    let at = Timestamp::parse("2026-03-01T09:30:00Z").unwrap();
+    for (script, is_full) in [
+        (&[(402, "ServiceQuotaExceededException", "{}")], true),
+        (&[(429, "ThrottlingException", "{}")], false),
+    ] {
+        let (address, _) = server(script).await;
+        let error = scheduler(&address).set("one", at, &message()).await;
+        let error = error.unwrap_err();
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+        assert_eq!(error.is_quota_exceeded(), is_full, "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_is_written_again_when_s3_is_unavailable() {
     let (address, requests) = server(&[UNAVAILABLE, (200, "", "")]).await;
     let s3 = s3(&address);
@@ -207,6 +251,26 @@ async fn s3_that_stays_unavailable_or_refuses_is_an_error() {
     let error = s3(&address).get("a/1.csv").await.unwrap_err();
     assert!(matches!(error, Error::Internal(_)), "{error}");
     assert_eq!(requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_response_that_is_too_large_is_not_requested_again() {
+    let (address, requests) = server(&[(200, "", "12345")]).await;
+    let signer = Signer::new(Http::default(), &config(), "s3", "S3");
+    let sent = async |bytes| {
+        let limits = Limits {
+            patience: Duration::from_secs(5),
+            bytes,
+        };
+        let request = || axum::http::Request::get(format!("{address}/reports/1.json"));
+        let settings = SigningSettings::default();
+        let none = axum::body::Bytes::new();
+        signer.send(request, &none, &settings, limits).await
+    };
+    assert_eq!(sent(5).await.unwrap(), "12345");
+    let error = sent(4).await.unwrap_err();
+    assert!(matches!(error, Error::Internal(_)), "{error}");
+    assert_eq!(requests.lock().unwrap().len(), 2);
 }
 
 #[test]

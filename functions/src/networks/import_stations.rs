@@ -9,7 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kernel::size::Size;
 use kernel::{Error, Id, Kind, Mode, Origin, Tenant, Timestamp, function_scope};
+use models::ports::files::MAX_FILE;
 use models::{ChargingStation, Stored};
 use ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use serde::{Deserialize, Serialize};
@@ -26,7 +28,8 @@ pub const FUNCTION: Function = Function {
     description: "Loads the stations of a file in the bucket; for operators",
     trigger: Trigger::Invocation,
     deployment: Deployment::of_request()
-        .memory(1024)
+        // Nine bytes of memory for each byte of a file of the largest size.
+        .memory(3008)
         .timeout(900)
         .writing(&[Items::Of(Kind::ChargingStation)])
         .needing(&[Need::BatchWrites, Need::ReadStations, Need::ReadTable]),
@@ -40,6 +43,11 @@ const WRITERS: usize = 8;
 
 /// The maximum number of times that a station that changes concurrently is read again.
 const STATION_READS: usize = 10;
+
+/// The maximum number of entries of a list in a response, and the maximum size of the list in bytes of JSON: a response of Lambda has at
+/// most 6 MB.
+const MAX_LISTED: usize = 1_000;
+const MAX_LIST: usize = 1_500_000;
 
 /// The files to load, and the mode.
 #[derive(Debug, Clone, Deserialize)]
@@ -72,12 +80,62 @@ pub struct Imported {
     pub unknown_tariffs: BTreeSet<String>,
 }
 
+/// The response of the function. It lists the first 1,000 of the objects that could not be used, and has the counts of all.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    #[serde(flatten)]
+    pub imported: Imported,
+    pub skipped_count: usize,
+    pub skipped_tariffs_count: usize,
+    pub unknown_tariffs_count: usize,
+}
+
+impl Summary {
+    /// Returns the summary of an import.
+    ///
+    /// # Errors
+    /// `Internal` if an entry has no JSON representation.
+    pub fn of(mut imported: Imported) -> Result<Self, Error> {
+        let (skipped_count, skipped_tariffs_count, unknown_tariffs_count) = (
+            imported.skipped.len(),
+            imported.skipped_tariffs.len(),
+            imported.unknown_tariffs.len(),
+        );
+        for skipped in [&mut imported.skipped, &mut imported.skipped_tariffs] {
+            skipped.truncate(listed(skipped.iter())?);
+        }
+        let unknown = std::mem::take(&mut imported.unknown_tariffs);
+        let shown = listed(unknown.iter())?;
+        imported.unknown_tariffs = unknown.into_iter().take(shown).collect();
+        Ok(Self {
+            imported,
+            skipped_count,
+            skipped_tariffs_count,
+            unknown_tariffs_count,
+        })
+    }
+}
+
+/// Returns the number of the first entries that a response lists.
+fn listed<T: Serialize>(entries: impl Iterator<Item = T>) -> Result<usize, Error> {
+    let (mut listed, mut bytes) = (0, 0);
+    for entry in entries.take(MAX_LISTED) {
+        bytes += Size::of(&entry)?.bytes + 1;
+        if bytes > MAX_LIST {
+            break;
+        }
+        listed += 1;
+    }
+    Ok(listed)
+}
+
 /// Loads the files.
 ///
 /// # Errors
-/// A file does not exist or is not JSON of the right shape, or the table cannot be reached.
-pub async fn handle(app: &App, import: Import) -> Result<Imported, Error> {
-    function_scope::within(NAME, load(app, import)).await
+/// A file does not exist or is not JSON of the right shape, the files are too large, or the table cannot be reached.
+pub async fn handle(app: &App, import: Import) -> Result<Summary, Error> {
+    let imported = function_scope::within(NAME, load(app, import)).await?;
+    Summary::of(imported)
 }
 
 async fn load(app: &App, import: Import) -> Result<Imported, Error> {
@@ -86,6 +144,10 @@ async fn load(app: &App, import: Import) -> Result<Imported, Error> {
         Some(key) => Some(app.files.get(key).await?),
         None => None,
     };
+    if locations.len() + tariffs.as_ref().map_or(0, Vec::len) > MAX_FILE {
+        let message = format!("the files have more than {MAX_FILE} bytes together: divide them");
+        return Err(Error::malformed(message));
+    }
     let (stations, mut imported) = read(&locations, tariffs.as_deref(), app.now())?;
     add(app, import.mode, stations, &mut imported).await?;
     Ok(imported)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::App;
 use kernel::backoff::Backoff;
+use kernel::size::Size;
 use kernel::{Error, Id, Kind, Mode, Origin, Tenant, Timestamp, function_scope};
 use models::ChargingSession;
 use models::charging_session::review::OperatorDecision;
@@ -19,6 +20,7 @@ use table::charge_cards::CardUidUse;
 use table::networks::shared_origin;
 use table::pulls::Pull;
 use web::deployment::{Deployment, Need};
+use web::list::MAX_PAGE;
 
 use super::operator::set_charging_preferences;
 use super::{handshake, hubs};
@@ -45,8 +47,9 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::EncryptionKeys, Need::ReadTable]),
 };
 
-/// The maximum number of unmatched objects in a response.
+/// The maximum number of unmatched objects in a response, and the number that is read at a time: each may have 200 KB.
 const MAX_UNMATCHED: usize = 100;
+const UNMATCHED_AT_A_TIME: usize = 25;
 
 /// The maximum number of contested uids in a response.
 const MAX_CONTESTED: usize = 100;
@@ -333,7 +336,7 @@ async fn manage_networks(
             session,
             decision,
         } => decide_review(app, Tenant::new(account, mode), &session, decision).await,
-        Manage::ListUnmatched { mode, after } => list_unmatched(app, mode, after.as_deref()).await,
+        Manage::ListUnmatched { mode, after } => list_unmatched(app, mode, after).await,
         Manage::ListContestedCards { mode } => list_contested_cards(app, mode).await,
         Manage::AssignCardUid { mode, uid, account } => {
             assign_card_uid(app, mode, &uid, &account).await
@@ -383,20 +386,37 @@ async fn revoke(app: &App, mode: Mode, id: &Id) -> Result<Managed, Error> {
     })
 }
 
-async fn list_unmatched(app: &App, mode: Mode, after: Option<&str>) -> Result<Managed, Error> {
+/// Lists as many unmatched objects as a response has room for.
+async fn list_unmatched(app: &App, mode: Mode, after: Option<String>) -> Result<Managed, Error> {
     // DynamoDB refuses an empty key.
-    let after = after.filter(|after| !after.is_empty());
-    let (objects, next) = app.store.unmatched(mode, after, MAX_UNMATCHED).await?;
-    let data = objects.into_iter().map(|received| Unmatched {
-        module: received.id.module().as_str(),
-        network: received.id.network().clone(),
-        received: received.received,
-        object: received.shown(),
-    });
-    Ok(Managed::Unmatched {
-        data: data.collect(),
-        next,
-    })
+    let mut next = after.filter(|after| !after.is_empty());
+    let (mut data, mut room) = (Vec::new(), MAX_PAGE);
+    while data.len() < MAX_UNMATCHED {
+        let read = app
+            .store
+            .unmatched(mode, next.as_deref(), UNMATCHED_AT_A_TIME);
+        let (objects, following) = read.await?;
+        for (place, received) in objects {
+            let unmatched = Unmatched {
+                module: received.id.module().as_str(),
+                network: received.id.network().clone(),
+                received: received.received,
+                object: received.shown(),
+            };
+            let size = Size::of(&unmatched)?.bytes + 1;
+            if size > room {
+                return Ok(Managed::Unmatched { data, next });
+            }
+            room -= size;
+            data.push(unmatched);
+            next = Some(place);
+        }
+        next = following;
+        if next.is_none() {
+            break;
+        }
+    }
+    Ok(Managed::Unmatched { data, next })
 }
 
 async fn list_contested_cards(app: &App, mode: Mode) -> Result<Managed, Error> {

@@ -145,7 +145,7 @@ async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
         app.schedules.remove(&obsolete).await?;
     }
     match &after {
-        Some((at, message)) => app.send_at(*at, message).await,
+        Some((at, message)) => app.send_or_leave_to_sweep(*at, message).await,
         None => Ok(()),
     }
 }

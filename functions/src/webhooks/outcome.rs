@@ -36,7 +36,8 @@ pub async fn on_delivery(
     match (after.state, before) {
         (DeliveryState::Waiting, before) if before.as_ref() != Some(&after) => {
             let attempt = next_attempt(tenant, &event, endpoint, &after);
-            attempt.send_at(app, after.next_at).await
+            let message = attempt.message()?;
+            app.send_or_leave_to_sweep(after.next_at, &message).await
         }
         (DeliveryState::Exhausted, Some(before)) if before.state == DeliveryState::Claimed => {
             let claimed = before.next_at.plus(-CLAIM);

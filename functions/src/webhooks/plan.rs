@@ -32,7 +32,9 @@ tokio::task_local! {
 }
 
 /// Runs work that reads the webhook endpoints of a tenant for its first event only. The work must be about changes that were committed
-/// before it begins: then the endpoints that it reads include all that were subscribed at the time of each change.
+/// before it begins: then the endpoints that it reads include those that were subscribed at the time of each change, except one that was
+/// created or enabled so shortly before that the index `list`, which is eventually consistent, does not have it yet. That is usually less
+/// than a second, and the endpoint is not sent the events of that time.
 pub async fn reading_endpoints_once<T>(work: impl Future<Output = T>) -> T {
     ENDPOINTS.scope(Endpoints::default(), work).await
 }

@@ -210,8 +210,8 @@ impl Store {
         Ok(ids.collect())
     }
 
-    /// Returns the sessions and CDRs that belong to no session of this service, the oldest first: at most `limit` that follow a place in
-    /// their order, and the place of the last one if there are more.
+    /// Returns the sessions and CDRs that belong to no session of this service, the oldest first, each with its place in their order: at
+    /// most `limit` that follow a place, and the place of the last one if there are more.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -220,18 +220,21 @@ impl Store {
         mode: Mode,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<(Vec<ReceivedObject>, Option<String>)> {
+    ) -> Result<(Vec<(String, ReceivedObject)>, Option<String>)> {
         let partition = Partition::Unmatched { mode };
         let items = self.network_index_after(partition, after, limit).await?;
-        let last = items.get(limit - 1);
-        let next = last.map(|last| string(last, "network_sk").to_owned());
-        let ids = items.iter().filter_map(|item| {
+        let place = |item: &Item| string(item, "network_sk").to_owned();
+        let next = items.get(limit - 1).map(place);
+        let places = items.iter().filter_map(|item| {
             let (_, id) = keys::parse_ocpi_object(string(item, "pk"))?;
-            Some(id)
+            Some((id, place(item)))
         });
-        let ids: Vec<ObjectId> = ids.collect();
-        let mut objects = self.all_received(mode, &ids).await?;
-        objects.sort_by_key(|object| object.received);
+        let places: HashMap<ObjectId, String> = places.collect();
+        let ids: Vec<ObjectId> = places.keys().cloned().collect();
+        let objects = self.all_received(mode, &ids).await?.into_iter();
+        let objects = objects.filter_map(|object| Some((places.get(&object.id)?.clone(), object)));
+        let mut objects: Vec<_> = objects.collect();
+        objects.sort_by(|(earlier, _), (later, _)| earlier.cmp(later));
         Ok((objects, next))
     }
 

@@ -89,6 +89,12 @@ impl Metrics {
         self.write(now, None, ("Function", "relay-stream"), &figures);
     }
 
+    /// Counts a message whose schedule was not created, because the quota of schedules is used up.
+    pub fn schedules_full(&self, now: Timestamp) {
+        let figures = [("SchedulesRefused", 1)];
+        self.write(now, None, ("Function", "relay-stream"), &figures);
+    }
+
     /// Counts a session or a CDR of a network that matches no session of this service, by the OCPI module.
     pub fn unmatched(&self, now: Timestamp, module: &str) {
         let figures = [("UnmatchedObjects", 1)];

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use table::list::PageRequest;
-use tests::{TestApp, assert_has, each};
+use tests::meter::Meter;
+use tests::{Client, TestApp, assert_has, each};
 
 use super::{many_sessions, sessions, window};
 
@@ -60,6 +61,35 @@ async fn long_lines_that_an_invoice_does_not_show_are_listed() {
     let shown = invoice["line_items"].as_array().expect("lines").len();
     assert!((1..40).contains(&shown));
     assert_eq!(json!(lines[..shown]), each(&invoice["line_items"], "id"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_transaction_claims_at_most_50_lines() {
+    let (app, crew) = TestApp::with_crew().await;
+    let meter = Meter::default();
+    let store = meter.store(&app.running().store_url, &app.running().table);
+    let url = tests::serve(app.app_with(store, app.app().clock.clone())).await;
+    let client = Client::new(&url, app.alice.key.as_deref());
+    let mut most = 0;
+    // The first is billed in one transaction, the second in several.
+    for count in [40, 98] {
+        many_sessions(&app, &crew, count).await;
+        meter.take();
+        let invoice = client.post_ok("/v1/invoices", window(&app)).await;
+        assert_eq!(invoice["amount_due"], json!(count * 1190));
+        assert_has!(invoice, {"line_items_has_more": false});
+        for call in meter.take() {
+            let writes = call.request["TransactItems"].as_array();
+            let writes = writes.into_iter().flatten();
+            let claims = writes.filter(|write| {
+                let condition = write["Update"]["ConditionExpression"].as_str();
+                condition.is_some_and(|condition| condition.contains("#part.#invoice"))
+            });
+            most = most.max(claims.count());
+        }
+    }
+    assert_eq!(most, 50);
     app.drain().await;
 }
 

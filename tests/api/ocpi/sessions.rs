@@ -93,6 +93,30 @@ async fn unmatched_sessions_are_listed_a_hundred_at_a_time() {
 }
 
 #[tokio::test]
+async fn large_unmatched_sessions_are_listed_in_several_parts() {
+    let (app, cpo) = Connected::start().await;
+    let note = "x".repeat(190_000);
+    for n in 0..31 {
+        let id = format!("S-{n:03}");
+        let session = with(fixture("session"), json!({"id": id, "note": note}));
+        cpo.put(&format!("/sessions/NL/EXA/{id}"), &session).await;
+    }
+    let (mut found, mut parts) = (Vec::new(), 0);
+    let mut page = json!({"next": ""});
+    while let Some(after) = page["next"].as_str() {
+        let list = json!({"action": "list_unmatched", "after": after});
+        page = manage_ok(&app, list).await;
+        // The limit of Lambda.
+        assert!(page.to_string().len() < 6 * 1024 * 1024);
+        let listed = page["data"].as_array().expect("a list");
+        found.extend(listed.iter().map(|one| one["object"]["id"].clone()));
+        parts += 1;
+    }
+    let ids: Vec<Value> = (0..31).map(|n| json!(format!("S-{n:03}"))).collect();
+    assert_eq!((found, parts), (ids, 2));
+}
+
+#[tokio::test]
 async fn a_session_that_cannot_be_read_is_refused() {
     let (_app, cpo) = Connected::start().await;
     let update = json!({"kwh": 4.0, "last_updated": "2026-02-01T09:20:00Z"});

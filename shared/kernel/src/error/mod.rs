@@ -22,6 +22,11 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 #[error(transparent)]
 struct Permanent(Source);
 
+/// The source of an error of a port whose quota is used up.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct QuotaExceeded(Source);
+
 /// The error of a request or of background work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -253,6 +258,16 @@ impl Error {
 
     pub fn unavailable(source: impl Into<Source>) -> Self {
         Self::Unavailable(source.into())
+    }
+
+    /// Returns the error of a port whose quota is used up: it is unavailable until work ends or an operator raises the quota.
+    pub fn quota_exceeded(source: impl Into<Source>) -> Self {
+        Self::Unavailable(Box::new(QuotaExceeded(source.into())))
+    }
+
+    /// Returns whether the quota of a port is used up.
+    pub fn is_quota_exceeded(&self) -> bool {
+        matches!(self, Self::Unavailable(source) if source.is::<QuotaExceeded>())
     }
 
     /// Sets the invalid parameter.

@@ -10,6 +10,9 @@ use kernel::Result;
 /// The time for which a link to a file is valid.
 pub const LINK: Duration = Duration::from_secs(15 * 60);
 
+/// The maximum size of a file that is read, in bytes.
+pub const MAX_FILE: usize = 256 * 1024 * 1024;
+
 pub trait Files: Send + Sync {
     /// Stores a file. When this returns, links to it work.
     ///
@@ -25,7 +28,7 @@ pub trait Files: Send + Sync {
     /// Reads a file that an operator has uploaded.
     ///
     /// # Errors
-    /// There is no such file, or the file store cannot be reached.
+    /// There is no such file, it is larger than [`MAX_FILE`], or the file store cannot be reached.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>>;
 
     /// Returns the keys that begin with this prefix, at most a thousand of them.

@@ -73,7 +73,10 @@ pub struct FailedChange {
 
 /// Sends messages at a moment that is later than the maximum delay of a queue.
 pub trait Schedules: Send + Sync {
-    /// Sends the message at that moment. A schedule with the same name is replaced.
+    /// Sends the message at that moment. A schedule with the same name is replaced. The error [`Error::is_quota_exceeded`] if there is no
+    /// room for another schedule.
+    ///
+    /// [`Error::is_quota_exceeded`]: kernel::Error::is_quota_exceeded
     fn set<'a>(
         &'a self,
         name: &'a str,

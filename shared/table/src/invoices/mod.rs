@@ -29,10 +29,10 @@ use kernel::{Currency, Error, Id, Kind, Origin, Result, Tenant, Timestamp, Windo
 use models::invoice::{Billable, FeeNames, InvoiceStatus, LineItem, NewInvoice, shown_lines};
 use models::{ChargingStation, Driver, Invoice, Reservation, Stored, Vehicle};
 
-/// The number of sessions that are claimed in the transaction of the invoice: it has at most 100 writes, and the invoice and the
-/// idempotency record are two.
-const AT_ONCE: usize = 98;
-/// The number of sessions that are claimed in a transaction of their own, each with its line.
+/// The number of sessions and fees that are claimed in the transaction of the invoice. DynamoDB accepts 4 MB of items, of which those that
+/// are updated count as a whole: a reservation with a fee has up to 71 KB, and the invoice and the idempotency record need room as well.
+const AT_ONCE: usize = 40;
+/// The number of sessions and fees that are claimed in a transaction of their own, each with its line.
 const BATCH: usize = 50;
 /// The number of such transactions, or of reads of earlier invoices, that run concurrently.
 const ABREAST: usize = 8;
