@@ -1,6 +1,11 @@
 //! `/v1/events`: the events, their objects, and the requests that caused them.
 
+use kernel::Kind;
+use models::Event;
 use serde_json::{Value, json};
+use table::keys::Partition;
+use table::list::PageRequest;
+use tests::faulty::Dice;
 use tests::{Receiver, TestApp, TestResponse, assert_has, driver, fleet, id_of, path_of, with};
 
 #[tokio::test]
@@ -313,4 +318,38 @@ async fn a_request_that_is_refused_or_repeated_makes_no_event() {
         .expect(404);
     app.drain().await;
     assert_eq!(app.alice.get("/v1/events").await.ids().len(), 1);
+}
+
+#[tokio::test]
+async fn no_more_large_events_are_read_than_a_page_can_show() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    // Texts that can hardly be deflated.
+    let dice = Dice::new(1);
+    let character = |_| char::from_u32(0x20000 + dice.below(0xa6df) as u32);
+    for _ in 0..40 {
+        let pair = |n| {
+            let value: Option<String> = (0..500).map(character).collect();
+            (format!("{n:040}"), json!(value))
+        };
+        let pairs = (0..50).map(pair);
+        let change = json!({"metadata": Value::Object(pairs.collect())});
+        app.alice.post_ok(&path_of(&fleet), change).await;
+    }
+    app.drain().await;
+    let (tenant, kind) = (app.alice.tenant(), Kind::Event);
+    let list = Partition::Kind {
+        tenant: &tenant,
+        kind,
+    };
+    // Each has 200 KB: the metadata, and that before.
+    let page = PageRequest::first(100);
+    let found = app.app().store.list::<Event>(list, &page, Vec::new()).await;
+    let read = found.expect("a page").items.len();
+    assert!((20..=35).contains(&read), "{read}");
+    let walked = app.alice.walk("/v1/events?limit=100").await;
+    let mut distinct = walked.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!((walked.len(), distinct.len()), (41, 41));
 }

@@ -280,21 +280,30 @@ impl Store {
         let mut entries = self.entries(partition, kind, page_request, attributes);
         entries.narrow(filter.clone(), among);
         let (mut items, mut end) = (Vec::new(), None);
-        let (mut seen, mut seen_bytes) = (0, 0);
+        let (mut seen, mut seen_bytes, mut kept_bytes) = (0, 0, 0);
         let mut at_a_time = limit + 1;
         let mut rounds = 0;
-        while let Some(read) = entries.next(at_a_time).await? {
+        'read: while let Some(read) = entries.next(at_a_time).await? {
             rounds += 1;
             for mut item in read {
+                stored_item::inflate(&mut item)?;
                 if is_filtered {
-                    stored_item::inflate(&mut item)?;
                     stored_item::restore(&mut item);
                 }
-                (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
+                let bytes = size_of(&item);
+                (seen, seen_bytes) = (seen + 1, seen_bytes + bytes);
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
-                if is_kept {
-                    items.push(item);
+                if !is_kept {
+                    continue;
+                }
+                kept_bytes += bytes;
+                let place = keys::id_of(string(&item, "pk"), string(&item, "sk"));
+                items.push(item);
+                // The items that a response has no room for are not decoded: they are on the next page.
+                if kept_bytes > MAX_KEPT {
+                    end = place;
+                    break 'read;
                 }
             }
             if items.len() > limit {
@@ -453,11 +462,17 @@ const MAX_SCANS: usize = 4;
 /// function.
 const MAX_READ: usize = 8_000_000;
 
+/// The number of bytes of items from which a response has no room for more: `MAX_PAGE` of the crate `web`, less what the items have besides
+/// their objects.
+const MAX_KEPT: usize = 6_000_000;
+
 /// Returns the approximate number of bytes of the names and values of an item.
 fn size_of(item: &Item) -> usize {
     fn of_value(value: &AttributeValue) -> usize {
         match value {
             AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
+            // A deflated text, which has at least twice the size in most cases.
+            AttributeValue::B(bytes) => 2 * bytes.as_ref().len(),
             AttributeValue::L(values) => values.iter().map(of_value).sum(),
             AttributeValue::M(members) => members
                 .iter()
