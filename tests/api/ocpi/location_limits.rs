@@ -107,6 +107,7 @@ async fn a_tariff_of_a_repaired_location_has_its_prices() {
 async fn a_station_that_is_too_large_with_its_prices_has_none() {
     let (app, cpo) = connected().await;
     cpo.list("locations", vec![fixture("location")]);
+    cpo.list("tariffs", vec![fixture("tariff")]);
     let mut tariff = fixture("tariff");
     let hourly = |hour: usize| {
         let restrictions = json!({"start_time": format!("{:02}:00", hour % 24), "end_time": format!("{:02}:30", hour % 24)});

@@ -193,8 +193,8 @@ pub(super) async fn assignment_of(
     })
 }
 
-/// Finds the session of a CDR that belongs to no session by its ids. If nothing is known of the session that it names, it is the bill of
-/// the session at its EVSE and its time, unless that has one.
+/// Finds the session of a CDR that belongs to no session by its ids. If nothing is known of the session that it names, or if that is of
+/// somebody else, it is the bill of the session at its EVSE and its time, unless that has one.
 pub(super) async fn assignment_of_bill(
     app: &App,
     mode: Mode,
@@ -203,7 +203,15 @@ pub(super) async fn assignment_of_bill(
     earlier: Option<Box<ChargingSession>>,
 ) -> Result<Option<Assignment>, Error> {
     let is_unknown = match (&reference.session, reference.evse) {
-        (Some(named), Some(_)) => app.store.received(mode, named).await?.is_none(),
+        (Some(named), Some(_)) => match app.store.received(mode, named).await? {
+            None => true,
+            Some(other) => match &other.matched {
+                Some(matched) => {
+                    !may_belong_to(app, mode, reference, matched, &other.object).await?
+                }
+                None => false,
+            },
+        },
         _ => false,
     };
     let beside = if is_unknown {
