@@ -295,7 +295,10 @@ mod tests {
         ] {
             assert_eq!(other.open::<Id>(&secrets(), &token, Kind::Fleet), None);
         }
-        assert_eq!(binding.open::<Id>(&PageSecrets::of(b"other".to_vec()), &token, Kind::Fleet), None);
+        assert_eq!(
+            binding.open::<Id>(&PageSecrets::of(b"other".to_vec()), &token, Kind::Fleet),
+            None
+        );
         assert_eq!(
             binding.open::<SearchPosition>(&secrets(), &token, Kind::Fleet),
             None
