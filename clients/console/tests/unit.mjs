@@ -992,8 +992,11 @@ test('a text that is cleared is unset as its schema allows, and what cannot be u
 
 test('a period names its years', () => {
   const days = (period_start, period_end) => periodDays({ period_start, period_end }, 'Europe/Berlin');
-  assert.match(days('2026-10-31T23:00:00Z', '2026-11-30T23:00:00Z'), /^Sun,? 1 Nov – Mon,? 30 Nov 2026$/);
-  assert.match(days('2025-11-30T23:00:00Z', '2026-11-30T23:00:00Z'), /^Mon,? 1 Dec 2025 – Mon,? 30 Nov 2026$/);
+  // The order of day and month is that of the language of the runtime.
+  const month = '(1 Nov|Nov 1) – Mon,? (30 Nov|Nov 30),? 2026$';
+  assert.match(days('2026-10-31T23:00:00Z', '2026-11-30T23:00:00Z'), new RegExp(`^Sun,? ${month}`));
+  const year = '(1 Dec|Dec 1),? 2025 – Mon,? (30 Nov|Nov 30),? 2026$';
+  assert.match(days('2025-11-30T23:00:00Z', '2026-11-30T23:00:00Z'), new RegExp(`^Mon,? ${year}`));
 });
 
 test('a number with one mark before three digits is read as the language writes it, or refused', () => {
