@@ -266,13 +266,13 @@ async fn a_vehicle_that_its_profile_stops_is_planned_again() {
     let (_, theirs) = scene.active().await;
     depot.accept().await;
     assert_eq!(depot.course(), [22_000, 22_000, 0]);
-    scene.app.advance(40 * 60).await;
-    // Half an hour at 22 kW, and then the profile has 0 W: the network calls that parking.
+    scene.app.advance(57 * 60).await;
+    // When it has its energy the profile has 0 W, after 45 minutes at the latest, and the network calls that parking.
     let period = |minute: i64, kind: &str, volume: f64| {
-        let start = scene.app.in_minutes(minute - 40);
+        let start = scene.app.in_minutes(minute - 57);
         json!({"start_date_time": start, "dimensions": [{"type": kind, "volume": volume}]})
     };
-    let periods = [period(0, "ENERGY", 11.0), period(31, "PARKING_TIME", 0.1)];
+    let periods = [period(0, "ENERGY", 11.0), period(48, "PARKING_TIME", 0.1)];
     let parked = json!({"kwh": 11.0, "charging_periods": periods, "last_updated": scene.app.now()});
     scene.report(&with(theirs.clone(), parked)).await;
     needs(33_000).await;
