@@ -363,4 +363,26 @@ mod reused_ids {
             (1, 0)
         );
     }
+
+    #[tokio::test]
+    async fn a_card_that_is_made_again_keeps_its_running_session() {
+        let scene = Scene::with_card().await;
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        let card = scene.app.alice.get_ok("/v1/charge_cards?type=rfid").await["data"][0].clone();
+        scene.app.alice.delete_ok(&path_of(id_of(&card))).await;
+        let again =
+            json!({"uid": card["uid"], "driver": card["driver"], "vehicle": card["vehicle"]});
+        scene.app.advance(600).await;
+        scene.app.alice.post_ok("/v1/charge_cards", again).await;
+        scene.app.advance(1200).await;
+        scene.complete(&theirs).await;
+        bill(&scene, &scene.cdr(&theirs, json!({}))).await;
+        let session = &scene.app.alice.get_ok("/v1/charging_sessions").await["data"][0];
+        assert_has!(session, {"status": "completed", "cost_source": "cdr"});
+        assert_eq!(
+            (sessions(&scene).await.len(), scene.unmatched().await),
+            (1, 0)
+        );
+    }
 }

@@ -114,7 +114,8 @@ impl City {
             // No block charges more.
             assert_eq!(at((energy + 10).min(needed)), None, "{}", shown());
         }
-        let want = at(energy);
+        // Nothing is booked for a vehicle that has nothing to charge.
+        let want = at(energy).filter(|_| energy > 0);
         let grams = want.as_ref().and_then(|(station, ..)| {
             let mut stations = self.stations.iter();
             let station = stations.find(|known| known["id"] == json!(station));

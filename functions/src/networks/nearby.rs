@@ -57,7 +57,7 @@ impl Reference<'_> {
     }
 
     /// Returns whether a session at an EVSE may be the one that the object is about.
-    fn is_at(&self, evse: &EvseId) -> bool {
+    pub(super) fn is_at(&self, evse: &EvseId) -> bool {
         let Some(location) = &self.location else {
             return false;
         };

@@ -85,7 +85,8 @@ pub async fn holder(
 }
 
 /// Returns whether a token without a [`holder`] may be that of a card of the account, of `card` if it is given: a network may name another
-/// type of token, or a contract id or a start that cannot be, and the card may have been deleted since.
+/// type of token, or a contract id or a start that cannot be, and the card may have been deleted since. For an object at the place and the
+/// time of the session (`is_there`) it may be any token of ours: the uid may have been given to another card later.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -95,6 +96,7 @@ pub async fn may_have_been_of(
     token: &CdrToken,
     tenant: &Tenant,
     card: Option<&Id>,
+    is_there: bool,
 ) -> Result<bool, Error> {
     let own = &app.settings.own_party.id;
     if !token.is_of(own.country_code(), own.party_id()) {
@@ -102,6 +104,7 @@ pub async fn may_have_been_of(
     }
     let stored = app.store.card_token(mode, &token.uid).await?;
     Ok(stored.is_some_and(|stored| match &stored.card {
+        _ if is_there => true,
         Some(own) => own.tenant == *tenant && card.is_none_or(|card| *card == own.id),
         None => {
             let last = stored.last_account;

@@ -3,7 +3,9 @@
 
 use crate::Request;
 use kernel::{Code, Error, Kind, Reply, Resource};
+use models::charging::policies::Allowed;
 use models::reservation::ReservationChange;
+use models::stored::Object as _;
 use models::{Driver, Fleet, Reservation, Vehicle};
 use web::{Body, PathId, Route};
 
@@ -27,44 +29,42 @@ pub async fn handle(
     request: Request,
     PathId(id): PathId,
     Body(change): Body<ReservationChange>,
-) -> Result<Reply<Reservation>, Error> {
+) -> Result<Reply<Allowed<Reservation>>, Error> {
     let now = request.now();
     change.check(now)?;
     let mut reservation = request.load::<Reservation>(&id).await?;
     let before = reservation.clone();
-    if !change.is_searched_anew() {
+    let mut policy_warnings = Vec::new();
+    if change.names_search() {
+        let (driver, vehicle) = (&before.object.driver, &before.object.vehicle);
+        let ids = [(Kind::Driver, driver), (Kind::Vehicle, vehicle)];
+        let mut found = request.store().find_together(request.tenant(), ids).await?;
+        let stored = found.take::<Vehicle>(vehicle)?;
+        if let Some(vehicle) = &stored
+            && change.connector_type.set().is_some()
+        {
+            reservation.match_plug(vehicle.object.charging_standard);
+        }
         reservation.update(change, now)?;
-        return request.save_update(&before, reservation).await;
+        if !reservation.object.searches_as(&before.object) {
+            let driver = found.require::<Driver>(driver)?;
+            let vehicle = stored.ok_or_else(|| Error::not_found(Kind::Vehicle))?;
+            let (vehicle, fleet) = (&vehicle.object, &vehicle.object.fleet);
+            let fleet = request.find::<Fleet>(fleet).await?;
+            let fleet = fleet.as_ref().map(|fleet| &fleet.object);
+            let admitted = admit(&request, &mut reservation, &driver, vehicle, fleet);
+            policy_warnings = Box::pin(admitted).await?;
+        }
+    } else {
+        reservation.update(change, now)?;
     }
-    let (driver, vehicle) = (
-        reservation.object.driver.clone(),
-        reservation.object.vehicle.clone(),
-    );
-    let ids = [(Kind::Driver, &driver), (Kind::Vehicle, &vehicle)];
-    let mut found = request.store().find_together(request.tenant(), ids).await?;
-    let stored = found.take::<Vehicle>(&vehicle)?;
-    if let Some(vehicle) = &stored
-        && change.connector_type.set().is_some()
-    {
-        reservation.match_plug(vehicle.object.charging_standard);
-    }
-    reservation.update(change, now)?;
-    if reservation == before {
-        return request.save_update(&before, reservation).await;
-    }
-    let driver = found.require::<Driver>(&driver)?;
-    let vehicle = stored
-        .ok_or_else(|| Error::not_found(Kind::Vehicle))?
-        .object;
-    let fleet = request.find::<Fleet>(&vehicle.fleet).await?;
-    let fleet = fleet.map(|fleet| fleet.object);
-    let admitted = admit(
-        &request,
-        &mut reservation,
-        &driver,
-        &vehicle,
-        fleet.as_ref(),
-    );
-    Box::pin(admitted).await?;
-    request.save_update(&before, reservation).await
+    let writes = u64::from(reservation != before);
+    let response = request.respond(&Allowed {
+        object: reservation.object.clone(),
+        policy_warnings,
+    })?;
+    let response = response.at_version(Reservation::shown_version(&reservation) + writes);
+    let mut tx = request.begin();
+    tx.save_update(&before, &mut reservation)?;
+    tx.commit(response).await
 }

@@ -352,7 +352,7 @@ pub struct StationInternal {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repriced: BTreeMap<String, Timestamp>,
     /// The EVSEs that the operator has removed: a session there goes on, and counts at its site.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "lost", default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<RemovedEvses>,
 }
 

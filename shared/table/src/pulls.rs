@@ -23,6 +23,9 @@ pub struct Pull {
     pub modules: Vec<Module>,
     /// The address of the next page of the current module; `None` before the first one.
     pub next_page: Option<String>,
+    /// Whether the platform has not named that page, and only counts more objects than were read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_guessed: bool,
     /// The number of objects of that page that were stored by a run that ended before the page did.
     #[serde(default, skip_serializing_if = "is_default")]
     pub page_objects: u32,
@@ -190,6 +193,7 @@ impl Pull {
             finished: None,
             modules,
             next_page: None,
+            is_guessed: false,
             page_objects: 0,
             pages: 0,
             objects: 0,

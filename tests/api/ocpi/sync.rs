@@ -267,6 +267,16 @@ async fn every_page_is_read_however_the_next_one_is_named() {
         assert_finished(&pull);
         assert_has!(pull, {"full": false, "incomplete": false, "/counts/received": 3});
         assert_contains(&pull["problems"], "locations: the pages have fewer");
+        // No page is sought behind one that is not full.
+        cpo.list(
+            "locations",
+            vec![location("N4", &app.now().plus(MINUTE).to_string())],
+        );
+        cpo.script().unlisted = 9;
+        let before = cpo.received("GET", "/2.2.1/locations").len();
+        app.advance(3_600 + 300).await;
+        assert_has!(pulled(&app).await, {"incomplete": false, "/counts/received": 1});
+        assert_eq!(cpo.received("GET", "/2.2.1/locations").len() - before, 1);
     }
 }
 

@@ -31,6 +31,12 @@ async fn a_need_that_is_met_books_nothing_until_the_level_falls() {
     assert_has!(reservation["charging_plan"], {"status": "feasible", "energy_wh": 0, "from": null, "short_by_wh": 0});
     app.advance(3600).await;
     assert_has!(app.alice.get_ok(&path).await, {"status": "pending", "charging_station": null});
+    let waiting = app.alice.get(&path).await;
+    app.advance(1800).await;
+    assert_eq!(
+        app.alice.get(&path).await.header("etag"),
+        waiting.header("etag")
+    );
     report(&app, &crew, 60).await;
     app.advance(600).await;
     let confirmed = app.alice.get_ok(&path).await;

@@ -114,3 +114,48 @@ async fn an_attempt_is_repeated_if_its_reservation_is_updated() {
     }
     app.drain().await;
 }
+
+#[tokio::test]
+async fn an_update_is_checked_for_what_it_changes_and_warned_of() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.station(json!({})).await;
+    let path = path_of(&reserve_here(&app, &crew, 120).await);
+    let center = json!({"latitude": 10, "longitude": 10});
+    let here = json!([{"center": center, "name": "Here", "radius_meters": 30_000}]);
+    let apply = async |mode: &str| {
+        let policy = json!({"name": "Depot", "mode": mode, "rules": {"geofences": here}});
+        let policy = app.alice.create("/v1/policies", policy).await;
+        let fleet = json!({"policy_ids": [policy]});
+        app.alice.post_ok(&path_of(&crew.fleet), fleet).await;
+        policy
+    };
+    let policy = apply("suggestion").await;
+    let elsewhere = json!({"location": {"latitude": 51.5, "longitude": -0.1, "radius": 5_000}});
+    let moved = app.alice.post_ok(&path, elsewhere).await;
+    assert_has!(moved["policy_warnings"][0], {"policy": policy, "rule": "geofences"});
+    // A body with the search as it is changes only the rest.
+    apply("enforcement").await;
+    let same = json!({"location": moved["location"], "ideal_start": moved["ideal_start"],
+        "connector_type": moved["connector_type"], "metadata": {"a": "b"}});
+    let changed = app.alice.post_ok(&path, same).await;
+    assert_has!(changed, {"metadata": {"a": "b"}, "policy_warnings": []});
+}
+
+#[tokio::test]
+async fn the_same_need_changes_nothing() {
+    let (app, crew) = TestApp::with_crew().await;
+    app.station(json!({})).await;
+    let need = json!({"energy_wh": 9_000, "ready_by": app.in_minutes(600)});
+    let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
+        "location": {"latitude": 10, "longitude": 10, "radius": 5_000}, "need": need});
+    let reservation = app.alice.post("/v1/reservations", body).await.expect(200);
+    let path = path_of(&reservation.id());
+    let before = app.alice.get(&path).await;
+    app.advance(60).await;
+    app.alice.post_ok(&path, json!({"need": need})).await;
+    let after = app.alice.get(&path).await;
+    assert_eq!(
+        (after.header("etag"), &after.body),
+        (before.header("etag"), &before.body)
+    );
+}

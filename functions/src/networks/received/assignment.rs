@@ -122,13 +122,19 @@ pub(super) async fn may_belong_to(
     };
     let token = reference.token;
     let Some(holder) = tokens::holder(app, mode, token, reference.started).await? else {
+        let is_there = session.as_ref().is_some_and(|session| {
+            let network = session.internal.network.as_deref();
+            network.is_some_and(|network| reference.is_at(&network.evse))
+                && reference.overlaps(&session.object)
+        });
+        // A network may report the session of its own id with another token later.
+        let is_same_session = is_there && named.is_null();
         let card = session
             .as_ref()
             .and_then(|session| session.internal.network.as_deref()?.card.as_ref());
-        return Ok(
-            tokens::may_have_been_of(app, mode, token, tenant, card).await?
-                || CdrToken::named_in(named).as_ref() == Some(token),
-        );
+        return Ok(is_same_session
+            || tokens::may_have_been_of(app, mode, token, tenant, card, is_there).await?
+            || CdrToken::named_in(named).as_ref() == Some(token));
     };
     Ok(holder.tenant == *tenant && session.is_none_or(|session| holder.charges_in(&session)))
 }

@@ -36,7 +36,7 @@ const GROUP_BYTES: usize = 64 * 1024;
 const NOTED_AT_ONCE: usize = 1_000;
 
 /// The requested number of objects per page.
-const PAGE: usize = 100;
+const PAGE: u32 = 100;
 
 /// The result of reading a page.
 pub(super) enum PageEnd {
@@ -108,6 +108,10 @@ impl Run<'_> {
         let max_bytes = MAX_PAGE.min(self.limits.bytes.saturating_sub(pull.bytes));
         let page = match platform.get_page(&url, max_bytes).await {
             Ok(page) => page,
+            // The platform has not named this page.
+            Err(failure) if pull.is_guessed && is_final(&failure) => {
+                return self.end_page(pull, module, None, false).await;
+            }
             Err(failure) => return Ok(failed(pull, &place, &failure)),
         };
         self.store_page(pull, module, &place, page).await
@@ -165,27 +169,33 @@ impl Run<'_> {
         pull.bytes += page.bytes();
         let next = page.next.take();
         pull.total = pull.total.max(page.total);
+        let is_full = pull.page_objects >= page.limit.map_or(PAGE, |limit| limit.min(PAGE));
         if let Err(failure) = page.end().await {
             return Ok(failed(pull, place, &failure));
         }
-        self.end_page(pull, module, next).await
+        self.end_page(pull, module, next, is_full).await
     }
 
     /// Continues with the next page, or completes the module. If a page names no next one although the platform counts more objects, the
-    /// next page begins after the objects that were read. Only an empty page ends the module then: the platform counts others as well.
+    /// next page begins after the objects that were read, unless the last page of the changes was not full. An empty page or a refusal ends the
+    /// module then: the platform counts others as well.
     async fn end_page(
         &mut self,
         pull: &mut Pull,
         module: Module,
         next: Option<String>,
+        is_full: bool,
     ) -> Result<PageEnd, Error> {
         let lacks_objects = pull.total > Some(pull.objects);
+        let may_guess = lacks_objects && pull.page_objects > 0;
+        let may_guess = may_guess && (pull.full || is_full);
+        pull.is_guessed = next.is_none() && may_guess;
         let next = next.or_else(|| {
             let endpoint = self
                 .network
                 .object
                 .endpoint(module.as_str(), InterfaceRole::Sender);
-            let endpoint = endpoint.filter(|_| lacks_objects && pull.page_objects > 0)?;
+            let endpoint = endpoint.filter(|_| may_guess)?;
             let first = first_page(endpoint, pull, module);
             Some(format!("{first}&offset={}", pull.objects))
         });

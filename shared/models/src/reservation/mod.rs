@@ -289,6 +289,18 @@ impl Reservation {
         Ok(())
     }
 
+    /// Returns whether the search for a connector is the same as that of another state of the reservation.
+    pub fn searches_as(&self, other: &Self) -> bool {
+        let window = |of: &Self| {
+            let ends = (of.ideal_start, of.ideal_end);
+            (ends, of.earliest_start, of.latest_end)
+        };
+        window(self) == window(other)
+            && self.location == other.location
+            && self.connector_type == other.connector_type
+            && self.need == other.need
+    }
+
     /// Returns the last moment at which an attempt to confirm can be useful. It is at most 7 days after `ideal_start`, whatever
     /// `latest_end` is stored. With one attempt every 5 minutes, starting 30 minutes before `ideal_start`, this limits the number of
     /// attempts to 2,023.

@@ -174,8 +174,8 @@ impl ReservationChange {
         }
     }
 
-    /// Returns whether the update changes anything on which the search for a connector depends.
-    pub fn is_searched_anew(&self) -> bool {
+    /// Returns whether the update names anything on which the search for a connector depends.
+    pub fn names_search(&self) -> bool {
         self.need.set().is_some()
             || self.location.set().is_some()
             || self.connector_type.set().is_some()

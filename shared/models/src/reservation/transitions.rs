@@ -15,7 +15,7 @@ use crate::event_type::EventType;
 use crate::stored::Stored;
 use crate::vehicle::ConnectorType;
 use kernel::fields::patch::Change;
-use kernel::time::MINUTE;
+use kernel::time::{HOUR, MINUTE};
 use kernel::{Code, Id, Result, SignedDuration, Timestamp, Window};
 
 impl Stored<Reservation> {
@@ -45,7 +45,9 @@ impl Stored<Reservation> {
             need,
             metadata,
         } = change;
-        if let Change::Set(need) = need {
+        if let Change::Set(need) = need
+            && self.object.need.as_deref() != Some(&need)
+        {
             need.check(now)?;
             let sought = need.sought(now);
             (self.object.ideal_start, self.object.ideal_end) = (sought.from, sought.until);
@@ -137,8 +139,8 @@ impl Stored<Reservation> {
         }
     }
 
-    /// Records an attempt that found no connector. The next attempt follows in 5 minutes, or the reservation fails if it is too late or
-    /// another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation that has lost
+    /// Records an attempt that found no connector. The next attempt follows in 5 minutes, in an hour if there is nothing to charge now, or
+    /// the reservation fails if it is too late or another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation that has lost
     /// its connector finds no other one, the reason is `station_unavailable`. One that is not free to cancel, and whose vehicle has got
     /// another plug, keeps its connector.
     pub fn record_failed_attempt(
@@ -155,7 +157,15 @@ impl Stored<Reservation> {
         if self.object.is_kept_for_its_fee(now) {
             return self.keep_for_its_fee(next_attempt);
         }
-        let is_last = hopeless || next_attempt > self.object.last_attempt();
+        let last_attempt = self.object.last_attempt();
+        let is_last = hopeless || next_attempt > last_attempt;
+        // When the level of the battery falls, the reservation is planned again at once.
+        let has_nothing_to_charge = reason == FailedReason::Other && !is_last;
+        let next_attempt = if has_nothing_to_charge {
+            next_attempt.max(now.plus(HOUR).min(last_attempt))
+        } else {
+            next_attempt
+        };
         let earlier = self.object.match_summary.take().filter(|_| !hopeless);
         self.object.match_summary = summary.or(earlier);
         self.object.updated = now;

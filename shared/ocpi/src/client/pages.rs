@@ -38,12 +38,15 @@ pub struct PageStream {
     pub next: Option<String>,
     /// The number of objects of all pages, if the platform states it (header `X-Total-Count`).
     pub total: Option<u32>,
+    /// The maximum number of objects of a page, if the platform states it (header `X-Limit`).
+    pub limit: Option<u32>,
 }
 
 impl PageStream {
     /// Returns the objects of a response with at most `max_bytes`.
     pub(super) fn new(response: reqwest::Response, next: Option<String>, max_bytes: u64) -> Self {
-        let total = header(&response, "x-total-count").and_then(|total| total.parse().ok());
+        let number = |name| header(&response, name).and_then(|number| number.parse().ok());
+        let (total, limit) = (number("x-total-count"), number("x-limit"));
         let (chunks, incoming) = mpsc::channel(CHUNKS);
         // An object that waits here may be as large as the page.
         let (sender, objects) = mpsc::channel(1);
@@ -59,6 +62,7 @@ impl PageStream {
             bytes,
             next,
             total,
+            limit,
         }
     }
 

@@ -231,9 +231,9 @@ impl Stored<ChargingSession> {
 
     /// Sets energy, times and cost to what the network reports.
     fn take_figures(&mut self, report: &SessionReport, now: Timestamp) {
-        // The start does not move with the time of the reports, and a network whose clock is ahead does not delay it.
-        let started = report.started.min(now).min(self.object.session_started);
-        self.object.session_started = started;
+        // A start in the future does not move with the time of the reports. One that was too early may be corrected.
+        let latest = self.object.session_started.max(self.object.created);
+        self.object.session_started = report.started.min(now).min(latest);
         let charging_ended = report.charging_ended.map(|ended| ended.min(now));
         let ended = charging_ended.or(self.object.state.ended());
         if let Some((charged, _)) = self.object.state.figures_mut() {

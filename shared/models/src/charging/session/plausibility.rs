@@ -13,7 +13,7 @@ use crate::charging_session::network::{
     Billed, CdrReport, ReportedState, STOP_REQUESTED_AFTER, SessionReport, Times, Total,
 };
 use crate::charging_session::review::ReviewReason;
-use crate::charging_session::{ChargingSession, StartedBy};
+use crate::charging_session::{ChargingSession, SessionStatus, StartedBy};
 use crate::charging_station::{Price, PriceType, Tax};
 use crate::stored::Stored;
 use kernel::time::{minutes, whole_millis};
@@ -237,7 +237,8 @@ impl Stored<ChargingSession> {
     /// one that is over may be reported long after it.
     ///
     /// A session that is over lasted as long as the network says, also if the clock of the network is wrong: an end in the future is moved to
-    /// the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long.
+    /// the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long: until
+    /// its known end, or until now if none was reported.
     fn believed(
         &self,
         started: Timestamp,
@@ -262,7 +263,9 @@ impl Stored<ChargingSession> {
             return (started, ended, times.clone());
         }
         let moved = earliest.plus(ended.since(started));
-        let ended = if is_over && ended >= started && moved <= now {
+        let is_known = self.object.status() == SessionStatus::Completed;
+        let known = self.object.state.ended().filter(|_| is_known);
+        let ended = if is_over && ended >= started && moved <= known.unwrap_or(now) {
             moved
         } else if ended < earliest {
             now
