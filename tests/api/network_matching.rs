@@ -369,13 +369,16 @@ mod reused_ids {
         let scene = Scene::with_card().await;
         let theirs = tapped(&scene);
         scene.report(&theirs).await;
-        let card = scene.app.alice.get_ok("/v1/charge_cards?type=rfid").await["data"][0].clone();
+        let cards = scene.app.alice.get_ok("/v1/charge_cards").await;
+        let mut cards = cards["data"].as_array().expect("cards").iter();
+        let card = cards.find(|card| card["type"] == "rfid").expect("the card");
+        let card = card.clone();
         scene.app.alice.delete_ok(&path_of(id_of(&card))).await;
         let again =
             json!({"uid": card["uid"], "driver": card["driver"], "vehicle": card["vehicle"]});
         scene.app.advance(600).await;
         scene.app.alice.post_ok("/v1/charge_cards", again).await;
-        scene.app.advance(1200).await;
+        scene.app.advance(3600).await;
         scene.complete(&theirs).await;
         bill(&scene, &scene.cdr(&theirs, json!({}))).await;
         let session = &scene.app.alice.get_ok("/v1/charging_sessions").await["data"][0];

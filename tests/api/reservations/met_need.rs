@@ -29,10 +29,10 @@ async fn a_need_that_is_met_books_nothing_until_the_level_falls() {
     let (app, crew) = TestApp::with_crew().await;
     let (reservation, path) = needed(&app, &crew, 85, json!({"target_level": 80})).await;
     assert_has!(reservation["charging_plan"], {"status": "feasible", "energy_wh": 0, "from": null, "short_by_wh": 0});
-    app.advance(3600).await;
+    app.advance(1800).await;
     assert_has!(app.alice.get_ok(&path).await, {"status": "pending", "charging_station": null});
     let waiting = app.alice.get(&path).await;
-    app.advance(1800).await;
+    app.advance(1500).await;
     assert_eq!(
         app.alice.get(&path).await.header("etag"),
         waiting.header("etag")

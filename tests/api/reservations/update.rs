@@ -145,7 +145,7 @@ async fn an_update_is_checked_for_what_it_changes_and_warned_of() {
 async fn the_same_need_changes_nothing() {
     let (app, crew) = TestApp::with_crew().await;
     app.station(json!({})).await;
-    let need = json!({"energy_wh": 9_000, "ready_by": app.in_minutes(600)});
+    let need = json!({"energy_wh": 9_000, "ready_by": app.in_minutes(600), "earliest_start": app.in_minutes(300)});
     let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
         "location": {"latitude": 10, "longitude": 10, "radius": 5_000}, "need": need});
     let reservation = app.alice.post("/v1/reservations", body).await.expect(200);

@@ -153,19 +153,16 @@ impl Stored<Reservation> {
             reason,
             FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
         );
-        let next_attempt = self.next_attempt(now);
+        let mut next_attempt = self.next_attempt(now);
         if self.object.is_kept_for_its_fee(now) {
             return self.keep_for_its_fee(next_attempt);
         }
         let last_attempt = self.object.last_attempt();
-        let is_last = hopeless || next_attempt > last_attempt;
-        // When the level of the battery falls, the reservation is planned again at once.
-        let has_nothing_to_charge = reason == FailedReason::Other && !is_last;
-        let next_attempt = if has_nothing_to_charge {
-            next_attempt.max(now.plus(HOUR).min(last_attempt))
-        } else {
-            next_attempt
-        };
+        if reason == FailedReason::Other {
+            // When the level of the battery falls, the reservation is planned again at once.
+            next_attempt = now.plus(HOUR).min(last_attempt.plus(-MINUTE));
+        }
+        let is_last = hopeless || next_attempt > last_attempt || next_attempt <= now;
         let earlier = self.object.match_summary.take().filter(|_| !hopeless);
         self.object.match_summary = summary.or(earlier);
         self.object.updated = now;

@@ -265,12 +265,11 @@ impl Stored<ChargingSession> {
         let moved = earliest.plus(ended.since(started));
         let is_known = self.object.status() == SessionStatus::Completed;
         let known = self.object.state.ended().filter(|_| is_known);
-        let ended = if is_over && ended >= started && moved <= known.unwrap_or(now) {
-            moved
-        } else if ended < earliest {
-            now
-        } else {
-            ended
+        let ended = match known.filter(|_| is_over && ended >= started) {
+            Some(known) => moved.min(known).max(ended),
+            None if is_over && ended >= started && moved <= now => moved,
+            None if ended < earliest => now,
+            None => ended,
         };
         let lasted = ended.since(earliest).max(SignedDuration::ZERO);
         (earliest, ended, times.within(lasted))
