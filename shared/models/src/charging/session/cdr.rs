@@ -38,7 +38,7 @@ pub enum CdrOutcome {
     Adjusted(Total),
     /// Its currency is not the one in which the session was billed. It was not recorded.
     OtherCurrency,
-    /// The session has [`MAX_CDRS`] CDRs already. It was not recorded.
+    /// The session has a hundred CDRs already. It was not recorded.
     TooMany,
 }
 
