@@ -116,7 +116,7 @@ fn money_is_neither_made_nor_lost_whatever_happens() {
 fn money_is_neither_made_nor_lost_at_localstripe() {
     drop(rustls::crypto::ring::default_provider().install_default());
     let (seeds, steps) = (setting("MONEY_SEEDS", 2), setting("MONEY_STEPS", 60));
-    let first = setting("MONEY_SEED", 8);
+    let first = setting("MONEY_SEED", 10);
     let played = share_out(first..first + seeds, async |seeds| {
         let test = TestApp::start_with(|options| options.reservation_fee = FEE).await;
         let mut records = Records::of(&test).await;

@@ -150,8 +150,7 @@ pub(super) const PATIENCE: SignedDuration = days(3);
 
 impl Charge {
     /// The total of the CDRs in a currency. None if there are only credits. Of the CDRs that are not credited in full the newest applies.
-    /// A credit of another one counts only as far as it is more than that one; each credit beyond that reduces the total, which is never
-    /// below zero.
+    /// A credit of another one changes nothing; every other credit reduces the total, which is never below zero.
     fn billed(&self, currency: Currency) -> Option<i64> {
         let usable = |cdr: &&Cdr| cdr.is_usable && cdr.currency == currency;
         let (credits, bills): (Vec<&Cdr>, Vec<&Cdr>) = self
@@ -173,7 +172,7 @@ impl Charge {
         let mut back: i64 = credits.iter().map(|credit| credit.gross.abs()).sum();
         for bill in &bills {
             if newest.is_none_or(|newest| newest.id != bill.id) {
-                back -= back_of(bill).unwrap_or(0).min(bill.gross.max(0));
+                back -= back_of(bill).unwrap_or(0);
             }
         }
         Some((newest.map_or(0, |newest| newest.gross) - back).max(0))
