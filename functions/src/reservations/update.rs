@@ -5,7 +5,6 @@ use crate::Request;
 use kernel::{Code, Error, Kind, Reply, Resource};
 use models::charging::policies::Allowed;
 use models::reservation::ReservationChange;
-use models::stored::Object as _;
 use models::{Driver, Fleet, Reservation, Vehicle};
 use web::{Body, PathId, Route};
 
@@ -58,12 +57,11 @@ pub async fn handle(
     } else {
         reservation.update(change, now)?;
     }
-    let writes = u64::from(reservation != before);
-    let response = request.respond(&Allowed {
+    let allowed = Allowed {
         object: reservation.object.clone(),
         policy_warnings,
-    })?;
-    let response = response.at_version(Reservation::shown_version(&reservation) + writes);
+    };
+    let response = request.updated_as(&before, &reservation, &allowed)?;
     let mut tx = request.begin();
     tx.save_update(&before, &mut reservation)?;
     tx.commit(response).await

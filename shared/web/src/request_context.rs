@@ -86,11 +86,25 @@ impl RequestContext {
     where
         Stored<T>: PartialEq,
     {
-        if before == stored {
-            self.show(stored)
-        } else {
-            self.changed(stored)
-        }
+        self.updated_as(before, stored, &stored.object)
+    }
+
+    /// Returns the response to such an update that shows more than the object.
+    ///
+    /// # Errors
+    /// `Internal` if the response has no JSON representation.
+    pub fn updated_as<T: Object, R: Serialize>(
+        &self,
+        before: &Stored<T>,
+        stored: &Stored<T>,
+        shown: &R,
+    ) -> Result<Reply<R>>
+    where
+        Stored<T>: PartialEq,
+    {
+        let writes = u64::from(before != stored);
+        let version = T::shown_version(stored) + writes;
+        Ok(self.respond(shown)?.at_version(version))
     }
 
     /// Returns the response to a request that is refused but has an effect, such as a declined payment and its transaction: both are

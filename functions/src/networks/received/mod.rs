@@ -20,7 +20,7 @@
 //!
 //! Some networks use ids again. An object that is matched with a session, or names one that is, belongs to that session only if its command
 //! is not that of a later one and its token is that of the same holder. Otherwise a reported session loses its match, and both are assigned
-//! as if the id were new; the session of before keeps its figures and its bill, and commands for it are not sent any more.
+//! as if the id were new; the earlier session keeps its figures and its bill, and commands for it are not sent any more.
 //!
 //! The assignment of an object is written in the transaction that changes the session, so that one of two workers with the same object has
 //! to start again. So does one of two workers that create sessions for the same card, because their objects may be about the same charge.
