@@ -1,7 +1,7 @@
 // Small elements that every page uses.
 
 import { t } from '../i18n.js';
-import { html, useEffect, useId, useRef, useState } from './html.js';
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from './html.js';
 import { toast } from './toasts.js';
 import { title } from '../values.js';
 
@@ -131,7 +131,7 @@ export function Dialog(
     else onClose();
   };
   // Back and forward ask as well, in browsers with the Navigation API, which lets a page refuse once after an input.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!entered) return undefined;
     const navigation = /** @type {EventTarget | undefined} */ (Reflect.get(globalThis, 'navigation'));
     const stay = (/** @type {Event} */ event) => {
