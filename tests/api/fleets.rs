@@ -283,15 +283,21 @@ async fn a_fleet_is_not_deleted_before_its_fees_are_on_an_invoice() {
 
 #[tokio::test]
 async fn a_fleet_with_a_draft_invoice_is_not_deleted() {
-    let (app, crew) = TestApp::with_crew().await;
-    app.completed_session(&crew, json!({})).await;
-    let fleet = emptied(&app, &crew).await;
-    let window = last_hour(&app, &crew);
-    let draft = app.alice.create("/v1/invoices", window).await;
-    expect_kept(&app, &fleet).await;
-    let finalize = format!("/v1/invoices/{draft}/finalize");
-    app.alice.post_ok(&finalize, json!({})).await;
-    app.alice.delete_ok(&fleet).await;
+    for is_of_the_fleet in [true, false] {
+        let (app, crew) = TestApp::with_crew().await;
+        let priced = json!({"amount_due": 1190, "currency": "gbp"});
+        app.completed_session(&crew, priced).await;
+        let fleet = emptied(&app, &crew).await;
+        let mut window = with(last_hour(&app, &crew), json!({"currency": "gbp"}));
+        if !is_of_the_fleet {
+            window["fleet"] = Value::Null;
+        }
+        let draft = app.alice.create("/v1/invoices", window).await;
+        expect_kept(&app, &fleet).await;
+        let finalize = format!("/v1/invoices/{draft}/finalize");
+        app.alice.post_ok(&finalize, json!({})).await;
+        app.alice.delete_ok(&fleet).await;
+    }
 }
 
 #[tokio::test]

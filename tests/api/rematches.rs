@@ -212,6 +212,19 @@ async fn the_same_station_is_reserved_for_another_time() {
 }
 
 #[tokio::test]
+async fn no_fee_is_due_if_the_account_may_start_no_session() {
+    for (status, due) in [("active", 300), ("suspended", 0), ("closed", 0)] {
+        let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+        let (path, _, _) = confirmed_at_one_station(&app, 60).await;
+        let account = app.alice.tenant().account;
+        app.set_account_status(&account, status).await;
+        app.advance(60 * 60).await;
+        app.set_account_status(&account, "active").await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "expired", "fee_due": due});
+    }
+}
+
+#[tokio::test]
 async fn an_unreadable_calendar_does_not_prevent_other_rematches() {
     let app = TestApp::start().await;
     let station = Id::from(app.station(json!({})).await.as_str());

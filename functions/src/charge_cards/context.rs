@@ -106,8 +106,11 @@ async fn all<'a, T: ById>(
         .collect()
 }
 
-/// Returns whether the account and all accounts above it are active.
-async fn is_active(app: &App, tenant: &Tenant) -> Result<bool, Error> {
+/// Returns whether an account and all accounts above it are active.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn is_active(app: &App, tenant: &Tenant) -> Result<bool, Error> {
     let mut next = Some(tenant.account.clone());
     for _ in 0..MAX_LINEAGE {
         let Some(id) = next else {

@@ -13,4 +13,4 @@ pub mod tap;
 pub mod tokens;
 pub mod update;
 
-pub use context::{app_token, may_be_valid};
+pub use context::{app_token, is_active, may_be_valid};

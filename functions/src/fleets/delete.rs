@@ -23,16 +23,16 @@ pub async fn handle(request: Request, PathId(id): PathId) -> Result<Reply<Delete
         ));
     }
     references::empty_wallet(Kind::Fleet, fleet.object.wallet_balance)?;
-    if unbilled::is_any(&request, &fleet).await? {
-        return Err(Error::conflict(
-            "The fleet has charges that no invoice bills, or sessions that a charging network may still bill; please create an invoice of \
-             the charges first.",
-            Some("fleet"),
-        ));
-    }
     if unbilled::has_draft(&request, &id).await? {
         return Err(Error::conflict(
             "The fleet has a draft invoice; please finalize or delete it first.",
+            Some("fleet"),
+        ));
+    }
+    if unbilled::is_any(&request, &fleet).await? {
+        return Err(Error::conflict(
+            "The fleet has charges that no final invoice bills, or sessions that a charging network may still bill; please finalize an invoice of \
+             the charges first.",
             Some("fleet"),
         ));
     }

@@ -13,7 +13,7 @@ use table::keys::Partition;
 use super::recur;
 use crate::Request;
 
-/// Returns whether something of a fleet is not on a valid invoice: a session, a reservation fee or an additional amount of a charging
+/// Returns whether something of a fleet is not on a final invoice: a session, a reservation fee or an additional amount of a charging
 /// network, or a session whose price is not final or which a network may still report. What was free of charge, and credits, do not count.
 /// Earlier billing periods count as well, because an invoice of them may have been voided or deleted.
 ///
@@ -98,12 +98,12 @@ fn is_open(origin: &Origin, session: &Stored<ChargingSession>, period: Window) -
 /// The invoices that have claimed something.
 struct Invoices<'a> {
     request: &'a Request,
-    /// Whether each of them is valid.
+    /// Whether each of them is final and not void.
     known: BTreeMap<Id, bool>,
 }
 
 impl Invoices<'_> {
-    /// Whether there is an amount to bill that no valid invoice bills.
+    /// Whether there is an amount to bill that no final invoice bills.
     async fn lack(&mut self, billable: Option<Billable>) -> Result<bool, Error> {
         let Some(billable) = billable.filter(|billable| billable.line.amount > 0) else {
             return Ok(false);
@@ -111,12 +111,17 @@ impl Invoices<'_> {
         let Some(id) = billable.claimed_by else {
             return Ok(true);
         };
-        if let Some(is_valid) = self.known.get(&id) {
-            return Ok(!is_valid);
+        if let Some(is_final) = self.known.get(&id) {
+            return Ok(!is_final);
         }
         let invoice = self.request.find::<Invoice>(&id).await?;
-        let is_valid = invoice.is_some_and(|found| found.object.status != InvoiceStatus::Void);
-        self.known.insert(id, is_valid);
-        Ok(!is_valid)
+        let is_final = invoice.is_some_and(|found| {
+            !matches!(
+                found.object.status,
+                InvoiceStatus::Draft | InvoiceStatus::Void
+            )
+        });
+        self.known.insert(id, is_final);
+        Ok(!is_final)
     }
 }

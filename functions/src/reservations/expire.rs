@@ -16,6 +16,7 @@ use table::access::Items;
 use table::calendars::CalendarHold;
 
 use super::matcher::is_operated;
+use crate::charge_cards::is_active;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
@@ -140,8 +141,8 @@ impl Present {
         Ok(false)
     }
 
-    /// Returns the reserved station if the vehicle could not charge there, because its network is not connected, or another vehicle occupies
-    /// the EVSE.
+    /// Returns the reserved station if the vehicle could not charge there, because its network is not connected, another vehicle occupies the
+    /// EVSE, or the account may start no session.
     async fn unusable_station(
         &self,
         app: &App,
@@ -161,6 +162,7 @@ impl Present {
             }
             _ => true,
         };
+        let is_unusable = is_unusable || !is_active(app, &origin.tenant).await?;
         Ok(is_unusable.then(|| reserved.station.clone()))
     }
 
