@@ -303,7 +303,7 @@ async fn the_credit_of_a_fee_is_refunded_to_its_card() {
 }
 
 #[tokio::test]
-async fn a_refund_of_a_session_on_a_final_invoice_is_a_credit_note() {
+async fn a_refund_of_the_payment_of_an_invoice_is_a_credit_note() {
     let app = TestApp::start().await;
     let (crew, invoice) = invoiced(&app, &[1190]).await;
     pay(&app.alice, &crew, &invoice).await;
@@ -323,6 +323,47 @@ async fn a_refund_of_a_session_on_a_final_invoice_is_a_credit_note() {
     assert_eq!(found, [334, 63, 0, 397].map(Some), "{note}");
     assert_has!(note, {"type": "refund", "reason": "A third"});
     assert_eq!(agree(&app.alice, &invoice).await["totals"]["refunded"], 397);
+}
+
+#[tokio::test]
+async fn a_refund_of_a_session_credits_its_line_at_its_rates() {
+    let (app, crew) = TestApp::with_crew().await;
+    let account = json!({"billing_details": seller(), "registration_number": "HRB 1"});
+    app.alice.post_ok(&own(&app.alice), account).await;
+    let method = card(&app.alice, &crew).await;
+    let (session, charge) = charged(&app, &crew, &method).await;
+    app.completed_session(&crew, json!({"amount_due": 1190, "currency": "gbp"}))
+        .await;
+    let window = with(window(&app, &crew), json!({"currency": "gbp"}));
+    let invoice = finalized(&app.alice, window).await;
+    let lines = invoice["line_items"].as_array().expect("lines");
+    let mut lines = lines.iter();
+    let line = lines.find(|line| line["charging_session"] == session);
+    let line = line.expect("the line of the session");
+    let whole = charge["amount"].as_i64().expect("an amount");
+    for amount in [1, whole - 1] {
+        let refund = format!("{}/refund", path_of(id_of(&charge)));
+        app.alice.post_ok(&refund, json!({"amount": amount})).await;
+        app.drain().await;
+    }
+    let invoice = agree(&app.alice, &invoice).await;
+    assert_has!(invoice, {"amount_due": 1190, "/totals/credited": 0, "/totals/refunded": whole});
+    let list = format!("/v1/credit_notes?invoice={}", id_of(&invoice));
+    let notes = app.alice.get_ok(&list).await;
+    let notes = notes["data"].as_array().expect("a list");
+    let of_line = notes.iter().map(|note| &note["lines"][0]);
+    assert!(of_line.clone().all(|part| part["line_item"] == line["id"]));
+    for name in ["net", "tax"] {
+        let sum: i64 = of_line.clone().filter_map(|part| part[name].as_i64()).sum();
+        assert_eq!(sum, line[name], "{notes:?}");
+    }
+    let again = credit(
+        &app.alice,
+        &invoice,
+        json!({"lines": [{"line_item": line["id"]}]}),
+    )
+    .await;
+    again.expect_error(400, None, "lines[0].amount");
 }
 
 #[tokio::test]

@@ -615,6 +615,27 @@ async fn credits_of_lines_count_in_the_reports_of_their_fleets() {
         (json!(other.fleet), json!("7.00")),
     ];
     assert_eq!(credited, expected);
+    // Once the invoice is paid, a credit of a line is refunded, and counts in the same fleet.
+    let card = app.payment_method("tok_success", json!({})).await;
+    let pay = format!("{}/pay", path_of(id_of(&draft)));
+    app.alice
+        .post_ok(&pay, json!({"payment_method": card}))
+        .await;
+    credit(json!({"lines": [{"line_item": line(1190), "amount": 119}]})).await;
+    app.drain().await;
+    app.advance(1).await;
+    for (fleet, refunded) in [
+        (Some(&crew.fleet), 119),
+        (Some(&other.fleet), 0),
+        (None, 119),
+    ] {
+        let body = with(
+            body(&app, "cost_analysis", json!({})),
+            json!({"fleet": fleet}),
+        );
+        let report = succeeded_report(&app, body).await.body;
+        assert_eq!(report["totals"][0]["refunded"], refunded);
+    }
 }
 
 #[tokio::test]

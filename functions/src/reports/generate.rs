@@ -4,14 +4,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::App;
-use kernel::{Error, Id, Kind, Tenant};
+use kernel::{Error, Id, Kind, Tenant, Timestamp};
 use models::charging::summary::Summary;
 use models::invoice::InvoiceStatus;
 use models::ports::JobSubject;
 use models::report::{Grouping, ReportFile, ReportTotals, ReportType};
 use models::{
     Adjustment, ChargingSession, ChargingStation, CreditNote, Driver, Fleet, Invoice, Report,
-    Reservation, Stored, Vehicle,
+    Reservation, Stored, Transaction, Vehicle,
 };
 use serde::{Deserialize, Serialize};
 use table::access::Items;
@@ -94,10 +94,8 @@ async fn make(
                 summary.add_fee(&reservation);
             }
         }
-        for refund in app.store.refunds_within(tenant, window, now).await? {
-            if report.fleet.is_none() || report.fleet == refund.fleet {
-                summary.add_refund(&refund);
-            }
+        for refund in refunds(app, tenant, report, now).await? {
+            summary.add_refund(&refund);
         }
         let notes = app.store.credit_notes_within(tenant, window).await?;
         for (note, is_paid) in credit_notes(app, tenant, report, notes).await? {
@@ -172,6 +170,44 @@ async fn vehicles(
     }
 }
 
+/// The refunds that a report covers. Those of credit notes of the whole account are divided like the credit notes.
+async fn refunds(
+    app: &App,
+    tenant: &Tenant,
+    report: &Report,
+    now: Timestamp,
+) -> Result<Vec<Transaction>, Error> {
+    let window = report.parameters.window();
+    let mut found = app.store.refunds_within(tenant, window, now).await?;
+    if is_by_fleet(report) {
+        let of_account = found.iter().filter(|refund| refund.fleet.is_none());
+        let ids = of_account.filter_map(|refund| refund.credit_note.clone());
+        let ids: Vec<Id> = ids.collect::<BTreeSet<Id>>().into_iter().collect();
+        let notes = app.store.get_all::<CreditNote>(tenant, &ids).await?;
+        let notes: HashMap<Id, CreditNote> = notes
+            .into_iter()
+            .map(|note| (note.object.id.clone(), note.object))
+            .collect();
+        let fleets = fleets_of_notes(app, tenant, notes.values()).await?;
+        let parts = found.into_iter().flat_map(|refund| {
+            let note = refund.credit_note.as_ref().and_then(|id| notes.get(id));
+            let Some(note) = note.filter(|_| refund.fleet.is_none()) else {
+                return vec![refund];
+            };
+            let parts = note.divide(refund.amount, &fleets).into_iter();
+            let part = |(fleet, amount)| Transaction {
+                fleet,
+                amount,
+                ..refund.clone()
+            };
+            parts.map(part).collect()
+        });
+        found = parts.collect();
+    }
+    found.retain(|refund| report.fleet.is_none() || report.fleet == refund.fleet);
+    Ok(found)
+}
+
 /// The adjustments that a report covers, and the paid part of each, in minor units.
 async fn adjustments(
     app: &App,
@@ -222,9 +258,7 @@ async fn credit_notes(
 ) -> Result<Vec<(CreditNote, bool)>, Error> {
     if is_by_fleet(report) {
         let of_account = found.iter().filter(|note| note.fleet.is_none());
-        let lines = of_account.flat_map(|note| &note.lines);
-        let lines = lines.filter_map(|line| line.line_item.as_ref());
-        let fleets = fleets_of(app, tenant, lines).await?;
+        let fleets = fleets_of_notes(app, tenant, of_account).await?;
         let parts = found.into_iter().flat_map(|note| note.by_fleet(&fleets));
         found = parts.collect();
     }
@@ -242,6 +276,17 @@ async fn credit_notes(
 /// Returns whether credits of invoices of the whole account have to be divided among the fleets of the credited lines.
 fn is_by_fleet(report: &Report) -> bool {
     report.fleet.is_some() || report.parameters.group_by == Some(Grouping::Fleet)
+}
+
+/// The fleets of the credited lines of credit notes, by the ids of the lines.
+async fn fleets_of_notes(
+    app: &App,
+    tenant: &Tenant,
+    notes: impl Iterator<Item = &CreditNote>,
+) -> Result<HashMap<Id, Id>, Error> {
+    let lines = notes.flat_map(|note| &note.lines);
+    let lines = lines.filter_map(|line| line.line_item.as_ref());
+    fleets_of(app, tenant, lines).await
 }
 
 /// The fleets of the sessions, reservations and adjustments that lines of invoices bill, by the ids of the lines.

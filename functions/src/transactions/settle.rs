@@ -10,9 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Error, Id, Origin, Tenant};
+use kernel::{Error, Id, Kind, Origin, Tenant};
 use models::credit_note::{Credit, CreditNoteType};
-use models::invoice::InvoiceStatus;
+use models::invoice::{InvoiceStatus, LineItem};
 use models::ports::JobSubject;
 use models::transaction::{PaymentOutcome, TransactionStatus, TransactionType};
 use models::{ChargingSession, CreditNote, EventType, Invoice, Reservation, Stored, Transaction};
@@ -209,11 +209,37 @@ async fn issue_credit_note(
     if amount <= 0 {
         return Ok(());
     }
-    let taxes = invoice.credit_of(amount)?;
-    let credit = Credit::of_amount(CreditNoteType::Refund, taxes, refund.reason.clone());
+    let reason = refund.reason.clone();
+    let credit = match paid_line(app, tx, &invoice.object, refund).await? {
+        Some(line) => Credit::of_refund(invoice, &line, amount, reason),
+        None => {
+            let taxes = invoice.credit_of(amount)?;
+            Credit::of_amount(CreditNoteType::Refund, taxes, reason)
+        }
+    };
     let mut note = issue::issue_refunded(app, tx, invoice, credit).await?;
     refund.credit_note = Some(note.object.id.clone());
     tx.create(&mut note)
+}
+
+/// Returns the line of an invoice that bills the session or the reservation of a refund.
+async fn paid_line(
+    app: &App,
+    tx: &UnitOfWork<'_>,
+    invoice: &Invoice,
+    refund: &Transaction,
+) -> Result<Option<LineItem>, Error> {
+    let subject = refund.charging_session.as_ref();
+    let Some(subject) = subject.or(refund.reservation.as_ref()) else {
+        return Ok(None);
+    };
+    let id = subject.as_kind(Kind::LineItem);
+    let ids = std::iter::once(&id);
+    let mut lines = app
+        .store
+        .lines_of(&tx.origin().tenant, invoice, ids)
+        .await?;
+    Ok(lines.remove(&id))
 }
 
 /// Counts a refund on the objects that its charge paid: the session or the reservation, and the invoice that bills it. A final invoice

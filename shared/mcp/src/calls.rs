@@ -103,7 +103,9 @@ pub const SESSION: &[&str] = &[
     "session_started",
     "session_ended",
     "energy_consumed",
+    "amount_adjusted",
     "amount_due",
+    "amount_paid",
     "currency",
     "failed_reason",
 ];

@@ -199,6 +199,25 @@ impl Credit {
         }
     }
 
+    /// Returns the credit of an amount that was refunded for a line of an invoice.
+    pub fn of_refund(
+        invoice: &Stored<Invoice>,
+        line: &invoice::LineItem,
+        amount: i64,
+        reason: Option<Description>,
+    ) -> Self {
+        let kind = CreditNoteType::Refund;
+        let (of_line, rest) = invoice.credit_of_refund(line, amount);
+        let mut credit = Self::of_amount(kind, rest, reason);
+        if !of_line.is_empty() {
+            credit
+                .lines
+                .insert(0, CreditNoteLine::of_line(line, of_line));
+            credit.lines.retain(|line| !line.taxes.is_empty());
+        }
+        credit
+    }
+
     /// Returns the text of the credit, for a line of an invoice.
     pub fn describe(&self) -> String {
         let reason = self.reason.as_ref();
@@ -270,30 +289,36 @@ impl CreditNote {
     }
 
     /// Divides a credit note of an invoice of the whole account among the fleets of its lines, which are given by the ids of the lines. The
-    /// parts differ in `fleet` and in the deducted amount, `totals.credited`, which is divided in proportion to the lines. The part of
-    /// entries without a line, or whose fleet is unknown, has no fleet.
+    /// parts differ in `fleet` and in the deducted amount, `totals.credited`.
     pub fn by_fleet(self, fleets: &HashMap<Id, Id>) -> Vec<Self> {
         if self.fleet.is_some() || self.amount <= 0 {
             return vec![self];
         }
-        let credited = i128::from(self.totals.credited);
-        let mut parts: BTreeMap<Option<&Id>, i64> = BTreeMap::new();
+        let part = |(fleet, credited): (Option<Id>, i64)| {
+            let mut part = self.clone();
+            part.fleet = fleet;
+            part.totals.credited = credited;
+            part
+        };
+        let parts = self.divide(self.totals.credited, fleets).into_iter();
+        parts.map(part).collect()
+    }
+
+    /// Divides an amount of the credit note among the fleets of its lines, in proportion to the lines. The part of entries without a line, or
+    /// whose fleet is unknown, has no fleet.
+    pub fn divide(&self, amount: i64, fleets: &HashMap<Id, Id>) -> BTreeMap<Option<Id>, i64> {
+        let mut parts: BTreeMap<Option<Id>, i64> = BTreeMap::new();
         let (mut gross, mut divided) = (0, 0);
         for line in &self.lines {
             gross += i128::from(line.amount);
             // Each line has the rest up to its end, so that the parts add up to the whole.
-            let until = credited * gross / i128::from(self.amount);
+            let until = i128::from(amount) * gross / i128::from(self.amount).max(1);
             let fleet = line.line_item.as_ref().and_then(|id| fleets.get(id));
-            *parts.entry(fleet).or_default() += i64::try_from(until - divided).unwrap_or_default();
+            *parts.entry(fleet.cloned()).or_default() +=
+                i64::try_from(until - divided).unwrap_or_default();
             divided = until;
         }
-        let part = |(fleet, credited): (Option<&Id>, i64)| {
-            let mut part = self.clone();
-            part.fleet = fleet.cloned();
-            part.totals.credited = credited;
-            part
-        };
-        parts.into_iter().map(part).collect()
+        parts
     }
 
     fn of(invoice: &Invoice, credit: Credit, now: Timestamp) -> Self {

@@ -47,6 +47,24 @@ impl Stored<Invoice> {
         Ok(share(&self.left(), amount))
     }
 
+    /// Splits an amount that was refunded for a line into tax rates: as much as is left of the line at its own rates, and the rest at those of
+    /// the invoice. The first part is empty if the line cannot be credited individually.
+    pub fn credit_of_refund(
+        &self,
+        line: &LineItem,
+        amount: i64,
+    ) -> (Vec<TaxAmount>, Vec<TaxAmount>) {
+        let left = self.left();
+        let mut of_line = within(&self.left_of(line), &left);
+        if !self.internal.credits.has_room(&line.id) {
+            of_line.clear();
+        }
+        let most = gross(&of_line).max(0);
+        let of_line = share(&of_line, amount.min(most));
+        let rest = share(&less(&left, &of_line), amount - gross(&of_line));
+        (of_line, rest)
+    }
+
     /// Splits the amount to credit of each line into tax rates. Without an amount the rest of the line is credited, as far as the invoice
     /// has as much left at its rates.
     ///

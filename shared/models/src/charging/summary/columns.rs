@@ -67,11 +67,11 @@ pub(super) fn columns(kind: ReportType) -> &'static [Column] {
             }),
             ENERGY,
             Plain("energy_wh_per_session", |totals| {
-                ratio(totals.energy, totals.sessions())
+                ratio(totals.energy, totals.used)
             }),
             DURATION,
             Plain("duration_seconds_per_session", |totals| {
-                ratio(totals.seconds(), totals.sessions())
+                ratio(totals.seconds(), totals.used)
             }),
             GROSS,
             Plain("first_session_started", |totals| Cell::time(totals.first)),
@@ -91,7 +91,7 @@ pub(super) fn columns(kind: ReportType) -> &'static [Column] {
                 ratio(totals.energy, totals.vehicles.len() as i64)
             }),
             Plain("sessions_per_vehicle", |totals| {
-                ratio(totals.sessions(), totals.vehicles.len() as i64)
+                ratio(totals.used, totals.vehicles.len() as i64)
             }),
             DURATION,
             Plain("average_power_w", |totals| {

@@ -13,6 +13,8 @@ use kernel::{Id, SignedDuration, Timestamp};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {
     pub(super) by_status: [i64; 5],
+    /// The number of sessions that have charged, or may still.
+    pub(super) used: i64,
     pub(super) fees: i64,
     /// The part of the gross amount that is reservation fees.
     pub(super) fees_gross: i64,
@@ -80,9 +82,10 @@ impl Totals {
         self.first = Some(self.first.map_or(started, |first| first.min(started)));
         self.last = Some(self.last.map_or(started, |last| last.max(started)));
         if !is_unused {
+            self.used += 1;
             self.vehicles.insert(session.vehicle.clone());
+            self.drivers.insert(session.driver.clone());
         }
-        self.drivers.insert(session.driver.clone());
     }
 
     /// Adds a fee, which includes this tax.
