@@ -1,8 +1,8 @@
 //! Jobs: the background work of functions.
 //!
 //! A job is a type. Its fields are the content of a queue message, [`Job::FUNCTION`] is the function that executes it, and [`Job::run`] is
-//! the work. One line of `jobs.rs` registers it; a job that an object waits for is registered in `stream/actions.rs` instead, in `JOBS` and
-//! in `message`. The functions, their queues and their permissions are derived from that.
+//! the work. One line of `jobs.rs` registers it; for a job that an object waits for, a line of `stream/actions.rs` instead. A job that is
+//! not registered does not compile. The functions, their queues and their permissions are derived from that.
 //!
 //! A message arrives at least once, in no order, and possibly late. So a job reads the present state of its subject first, and does nothing
 //! if nothing is left to do.
@@ -21,8 +21,27 @@ use table::stored_item::{ById, Record};
 
 use crate::function::Function;
 
+/// A job that a line of `jobs.rs` or `stream/actions.rs` registers, so that its messages can be read.
+#[diagnostic::on_unimplemented(
+    message = "the job `{Self}` is registered neither in `jobs.rs` nor in `stream/actions.rs`"
+)]
+pub trait Registered {}
+
+/// Defines a list of jobs, and thereby registers them.
+macro_rules! registry {
+    ($(#[$doc:meta])* $visibility:vis const $name:ident: $($job:ident,)*) => {
+        $(#[$doc])*
+        $visibility const $name: &[$crate::job::RegisteredJob] =
+            &[$($crate::job::RegisteredJob::of::<$job>(),)*];
+
+        $(impl $crate::job::Registered for $job {})*
+    };
+}
+
+pub(crate) use registry;
+
 /// A piece of background work.
-pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Job: Registered + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name in messages, such as `confirm-reservation`.
     const NAME: &'static str;
 
@@ -30,7 +49,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     const FUNCTION: Function;
 
     /// Whether the job sends messages of its own kind to continue. Lambda ends a chain of messages after 16 hops, unless a function allows
-    /// loops.
+    /// loops. A debug build panics if a job sends itself and is not a loop.
     const IS_LOOP: bool = false;
 
     /// The subject of the job.
@@ -53,7 +72,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// # Errors
     /// `Internal` if it cannot be written as JSON.
     fn message(&self) -> Result<Message, Error> {
-        let hops = HOPS.try_with(|hops| *hops).unwrap_or_default();
+        let hops = HOP.try_with(|hop| hop.number).unwrap_or_default();
         let envelope = Envelope {
             job: Self::NAME,
             hops,
@@ -74,7 +93,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// # Errors
     /// `Unavailable` if SQS cannot be reached.
     fn send(&self, app: &App) -> impl Future<Output = Result<(), Error>> + Send {
-        async { app.queue.send(&self.message()?, 0).await }
+        async { app.queue.send(&outgoing(self)?, 0).await }
     }
 
     /// Sends the job, to be executed at the given time.
@@ -82,7 +101,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// # Errors
     /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
     fn send_at(&self, app: &App, at: Timestamp) -> impl Future<Output = Result<(), Error>> + Send {
-        async move { app.send_at(at, &self.message()?).await }
+        async move { app.send_at(at, &outgoing(self)?).await }
     }
 }
 
@@ -96,14 +115,29 @@ struct Envelope<'a, J> {
     fields: &'a J,
 }
 
-tokio::task_local! {
+/// The message of a job that is sent now.
+fn outgoing<J: Job>(job: &J) -> Result<Message, Error> {
+    let is_from = |hop: &Hop| hop.job == J::NAME;
+    let is_allowed = J::IS_LOOP || !HOP.try_with(is_from).unwrap_or_default();
+    debug_assert!(is_allowed, "{} sends itself and sets no `IS_LOOP`", J::NAME);
+    job.message()
+}
+
+/// A link of a chain of messages: the job that is executed.
+struct Hop {
+    job: &'static str,
     /// The number of messages in the chain that led to those that are sent now.
-    static HOPS: u32;
+    number: u32,
+}
+
+tokio::task_local! {
+    static HOP: Hop;
 }
 
 /// Processes a message. The messages that it sends are one hop further.
 pub(crate) async fn within_hop<F: Future>(message: &Message, work: F) -> F::Output {
-    HOPS.scope(message.hops + 1, work).await
+    let (job, number) = (message.job, message.hops + 1);
+    HOP.scope(Hop { job, number }, work).await
 }
 
 /// A job that is registered.

@@ -12,7 +12,7 @@ use crate::charging_sessions::clear_profile::ClearProfile;
 use crate::deleted::EndUses;
 use crate::documents::make::MakeDocuments;
 use crate::function::{Function, Trigger};
-use crate::job::{RegisteredJob, within_hop};
+use crate::job::{RegisteredJob, registry, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::{PushToken, PushTokens};
 use crate::networks::received::ApplyReceived;
@@ -24,24 +24,25 @@ use crate::search::metadata::IndexMetadata;
 use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
-/// The jobs that no object waits for. The others are [`actions::JOBS`].
-const OTHERS: &[RegisteredJob] = &[
-    RegisteredJob::of::<MakeDocuments>(),
-    RegisteredJob::of::<EndUses>(),
-    RegisteredJob::of::<CancelAtNetwork>(),
-    RegisteredJob::of::<ClearProfile>(),
-    RegisteredJob::of::<ReplanNeeds>(),
-    RegisteredJob::of::<ReplanReservation>(),
-    RegisteredJob::of::<ReplanStation>(),
-    RegisteredJob::of::<IndexMetadata>(),
-    RegisteredJob::of::<ApplyReceived>(),
-    RegisteredJob::of::<ApplyTariff>(),
-    RegisteredJob::of::<RematchParty>(),
-    RegisteredJob::of::<PushToken>(),
-    RegisteredJob::of::<PushTokens>(),
-    RegisteredJob::of::<ApplyResult>(),
-    RegisteredJob::of::<SweepPartition>(),
-];
+registry! {
+    /// The jobs that no object waits for. The others are [`actions::JOBS`].
+    const OTHERS:
+    MakeDocuments,
+    EndUses,
+    CancelAtNetwork,
+    ClearProfile,
+    ReplanNeeds,
+    ReplanReservation,
+    ReplanStation,
+    IndexMetadata,
+    ApplyReceived,
+    ApplyTariff,
+    RematchParty,
+    PushToken,
+    PushTokens,
+    ApplyResult,
+    SweepPartition,
+}
 
 fn jobs() -> impl Iterator<Item = &'static RegisteredJob> {
     actions::JOBS.iter().chain(OTHERS)

@@ -110,15 +110,6 @@ impl Job for PlanSite {
 }
 
 impl PlanSite {
-    /// The job that plans a site when its next slot begins, or at once after a change of the site itself.
-    pub fn when_due(tenant: Tenant, site: Id) -> Self {
-        Self {
-            tenant,
-            site,
-            request: 0,
-        }
-    }
-
     /// Requests that a site is planned again.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::charging_sessions::stop_at_limit::StopSession;
 use crate::credit_notes::apply::ApplyCredit;
 use crate::fleets::bill::BillFleet;
 use crate::invoices::check::CheckInvoice;
-use crate::job::{Job, RegisteredJob};
+use crate::job::{Job as _, registry};
 use crate::networks::sync::SyncNetwork;
 use crate::reports::generate::GenerateReport;
 use crate::reservations::charge_fee::ChargeReservationFee;
@@ -25,54 +25,54 @@ use crate::webhooks::deliver::DeliverWebhook;
 use crate::webhooks::replay::ReplayEvents;
 use crate::webhooks::resume::ResumeEndpoint;
 
-/// The jobs that objects wait for, and the job that the deliveries of an event wait for.
-pub(crate) const JOBS: &[RegisteredJob] = &[
-    RegisteredJob::of::<ConfirmReservation>(),
-    RegisteredJob::of::<ExpireReservation>(),
-    RegisteredJob::of::<ChargeReservationFee>(),
-    RegisteredJob::of::<ReserveAtNetwork>(),
-    RegisteredJob::of::<RefreshTokens>(),
-    RegisteredJob::of::<StopSession>(),
-    RegisteredJob::of::<SettleSession>(),
-    RegisteredJob::of::<OperateSession>(),
-    RegisteredJob::of::<DeliverWebhook>(),
-    RegisteredJob::of::<ReplayEvents>(),
-    RegisteredJob::of::<ResumeEndpoint>(),
-    RegisteredJob::of::<GenerateReport>(),
-    RegisteredJob::of::<CheckInvoice>(),
-    RegisteredJob::of::<ApplyCredit>(),
-    RegisteredJob::of::<SettleTransaction>(),
-    RegisteredJob::of::<BillFleet>(),
-    RegisteredJob::of::<SyncNetwork>(),
-    RegisteredJob::of::<PlanSite>(),
-    RegisteredJob::of::<RunBatch>(),
-];
-
-/// The message of the job that executes an action; none for the deliveries of an event, which the relay plans itself.
-#[rustfmt::skip]
-pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> {
-    let schedule = action_schedule(id, action);
-    let (mode, tenant, id) = (tenant.mode, tenant.clone(), id.clone());
-    let message = match action {
-        Action::ConfirmReservation => ConfirmReservation { tenant, reservation: id, request: None }.message(),
-        Action::ReserveAtNetwork => ReserveAtNetwork { tenant, reservation: id }.message(),
-        Action::ExpireReservation => ExpireReservation { tenant, reservation: id }.message(),
-        Action::ChargeFee => ChargeReservationFee { tenant, reservation: id }.message(),
-        Action::StopSession => StopSession { tenant, session: id }.message(),
-        Action::OperateSession => OperateSession { tenant, session: id }.message(),
-        Action::SettleSession => SettleSession { tenant, session: id }.message(),
-        Action::CheckInvoice => CheckInvoice { tenant, invoice: id }.message(),
-        Action::GenerateReport => GenerateReport { tenant, report: id }.message(),
-        Action::SettleTransaction => SettleTransaction { tenant, transaction: id }.message(),
-        Action::BillFleet => BillFleet { tenant, fleet: id }.message(),
-        Action::ExpireCard => RefreshTokens::of(&tenant, &id).message(),
-        Action::PullNetwork => SyncNetwork { mode, network: id }.message(),
-        Action::ResumeEndpoint => ResumeEndpoint { tenant, endpoint: id }.message(),
-        Action::ReplayEvents => ReplayEvents { tenant, replay: id }.message(),
-        Action::ApplyCredit => ApplyCredit { tenant, adjustment: id }.message(),
-        Action::PlanSite => PlanSite::when_due(tenant, id).message(),
-        Action::RunBatch => RunBatch { tenant, batch: id }.message(),
-        Action::PlanDeliveries => return Ok(None),
+/// The message of a job; none for a job without fields, whose messages are sent otherwise.
+macro_rules! message_of {
+    ($job:ident { $($fields:tt)* }) => {
+        Some($job { $($fields)* }.message()?)
     };
-    message.map(|message| Some(Message { schedule, ..message }))
+    ($job:ident) => {
+        None
+    };
+}
+
+/// Registers the job of each action, and fills it in for an object of a tenant.
+macro_rules! jobs {
+    ($tenant:ident, $id:ident: $($action:ident => $job:ident $({ $($fields:tt)* })?,)*) => {
+        registry! {
+            /// The jobs that objects wait for, and the job that the deliveries of an event wait for.
+            pub(crate) const JOBS: $($job,)*
+        }
+
+        /// The message of the job that executes an action; none for the deliveries of an event, which the relay plans itself.
+        pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> {
+            let schedule = action_schedule(id, action);
+            let ($tenant, $id) = (tenant.clone(), id.clone());
+            let message = match action {
+                $(Action::$action => message_of!($job $({ $($fields)* })?),)*
+            };
+            Ok(message.map(|message| Message { schedule, ..message }))
+        }
+    };
+}
+
+jobs! { tenant, id:
+    ConfirmReservation => ConfirmReservation { tenant, reservation: id, request: None },
+    ExpireReservation => ExpireReservation { tenant, reservation: id },
+    ChargeFee => ChargeReservationFee { tenant, reservation: id },
+    ReserveAtNetwork => ReserveAtNetwork { tenant, reservation: id },
+    ExpireCard => RefreshTokens { tenant, of: id, after: None, is_page: false },
+    StopSession => StopSession { tenant, session: id },
+    SettleSession => SettleSession { tenant, session: id },
+    OperateSession => OperateSession { tenant, session: id },
+    PlanDeliveries => DeliverWebhook,
+    ReplayEvents => ReplayEvents { tenant, replay: id },
+    ResumeEndpoint => ResumeEndpoint { tenant, endpoint: id },
+    GenerateReport => GenerateReport { tenant, report: id },
+    CheckInvoice => CheckInvoice { tenant, invoice: id },
+    ApplyCredit => ApplyCredit { tenant, adjustment: id },
+    SettleTransaction => SettleTransaction { tenant, transaction: id },
+    BillFleet => BillFleet { tenant, fleet: id },
+    PullNetwork => SyncNetwork { mode: tenant.mode, network: id },
+    PlanSite => PlanSite { tenant, site: id, request: 0 },
+    RunBatch => RunBatch { tenant, batch: id },
 }

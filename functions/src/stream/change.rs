@@ -11,9 +11,9 @@ use kernel::{Error, Id, Result, Tenant, Timestamp};
 use models::event::{Cause, EventRequest, Occurrence};
 use models::ports::{Message, schedule_name};
 use models::webhooks::fleets;
-use models::{Event, EventType, Stored};
+use models::{Action, Event, EventType, Stored};
 use serde_dynamo::Item;
-use table::stored_item::{Record, decode};
+use table::stored_item::{ById, Record, decode};
 
 use super::actions;
 use super::record::read;
@@ -79,20 +79,24 @@ pub trait OnChange: Record + 'static {
     }
 }
 
-/// The handlers of the changes and the deletion of a kind of object.
+/// The handlers of the changes and the deletion of a kind of object, and the reader of its next action.
 #[derive(Clone, Copy)]
 pub struct Followers {
     pub relay: for<'a> fn(&'a App, &'a Tenant, Option<&'a Item>, &'a Item) -> Relayed<'a>,
     pub delete: for<'a> fn(&'a App, &'a Tenant, Option<&'a Item>, &'a Id) -> Relayed<'a>,
+    /// Reads an object, and returns the next action on it.
+    pub next: for<'a> fn(&'a App, &'a Tenant, &'a Id) -> Next<'a>,
 }
 
 type Relayed<'a> = BoxFuture<'a, Result<()>>;
+type Next<'a> = BoxFuture<'a, Result<Option<(Timestamp, Action)>>>;
 
 impl Followers {
-    pub const fn of<T: OnChange>() -> Self {
+    pub const fn of<T: OnChange + ById>() -> Self {
         Self {
             relay: |app, tenant, before, after| Box::pin(relay::<T>(app, tenant, before, after)),
             delete: |app, tenant, before, id| Box::pin(delete::<T>(app, tenant, before, id)),
+            next: |app, tenant, id| Box::pin(next::<T>(app, tenant, id)),
         }
     }
 }
@@ -120,6 +124,11 @@ async fn delete<T: OnChange>(
     let before: Option<Stored<T>> = before.cloned().map(decode).transpose()?;
     search::follow(app, tenant, id, before.as_ref(), None).await?;
     T::on_deletion(app, tenant, id, before.as_ref()).await
+}
+
+async fn next<T: ById>(app: &App, tenant: &Tenant, id: &Id) -> Result<Option<(Timestamp, Action)>> {
+    let found = app.store.find::<T>(tenant, id).await?;
+    Ok(found.and_then(|stored| stored.next_action()))
 }
 
 /// Sends the message of the next action, if that is new or has moved. The schedule of an action that is obsolete before its time is

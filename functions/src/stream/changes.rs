@@ -24,7 +24,7 @@ use models::{
     Invoice, Policy, Report, Reservation, Site, Stored, Transaction, Vehicle, VehicleDepartures,
     VehicleTelemetry, WebhookEndpoint,
 };
-use table::stored_item::ById;
+use ocpi::network::Network;
 use table::sweep::Waiting;
 use table::{keys, layout};
 
@@ -35,7 +35,7 @@ use crate::job::Job as _;
 use crate::webhooks::{outcome, plan};
 use crate::{App, accounts, charge_cards, charging_stations, networks};
 
-/// The handlers for the changes of a kind of objects. None for a kind whose changes have no events and no effects.
+/// The handlers for the changes of a kind of objects. None for a kind whose objects have no events, no effects and no next action.
 fn followers(kind: Kind) -> Option<Followers> {
     Some(match kind {
         Kind::Adjustment => Followers::of::<Adjustment>(),
@@ -46,6 +46,7 @@ fn followers(kind: Kind) -> Option<Followers> {
         Kind::Driver => Followers::of::<Driver>(),
         Kind::Fleet => Followers::of::<Fleet>(),
         Kind::Invoice => Followers::of::<Invoice>(),
+        Kind::Network => Followers::of::<Network>(),
         Kind::Policy => Followers::of::<Policy>(),
         Kind::Report => Followers::of::<Report>(),
         Kind::Reservation => Followers::of::<Reservation>(),
@@ -221,10 +222,10 @@ async fn current_message(
     let Some(kind) = id.kind() else {
         return Ok(None);
     };
-    let next = match (kind, Action::of(kind)) {
-        (_, [action]) => Some((due, *action)),
-        (Kind::Reservation, _) => next_action::<Reservation>(app, tenant, id).await?,
-        (Kind::ChargingSession, _) => next_action::<ChargingSession>(app, tenant, id).await?,
+    let mut possible = Action::of(kind);
+    let next = match (possible.next(), possible.next(), followers(kind)) {
+        (Some(action), None, _) => Some((due, action)),
+        (Some(_), Some(_), Some(followers)) => (followers.next)(app, tenant, id).await?,
         _ => None,
     };
     let Some((at, action)) = next else {
@@ -233,11 +234,14 @@ async fn current_message(
     Ok(actions::message(tenant, id, action)?.map(|message| (at, message)))
 }
 
-async fn next_action<T: ById>(
-    app: &App,
-    tenant: &Tenant,
-    id: &Id,
-) -> Result<Option<(Timestamp, Action)>> {
-    let found = app.store.find::<T>(tenant, id).await?;
-    Ok(found.and_then(|stored| stored.next_action()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_action_of_every_kind_can_be_read() {
+        for action in Action::ALL.iter().filter(|action| action.is_scheduled()) {
+            assert!(followers(action.kind()).is_some(), "{action:?}");
+        }
+    }
 }

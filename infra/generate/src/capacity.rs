@@ -21,8 +21,9 @@ an account, and of each account above it, for 30 requests at a time (1 WCU), and
 ";
 
 const BUDGET: &str = "
-The budget: to retrieve is one call and 0.5 RCU, to list one Query, and a BatchGetItem where the list holds keys, to create simply one call and 6 WCU, to reserve one transaction of
-8 WCU, to update two calls. Above it, each for a reason:
+The budget: to retrieve is one call and 0.5 RCU; to list one Query of 0.5 RCU, and where the list holds keys a BatchGetItem and together
+1.5 RCU; to create one call and 6 WCU; to update two calls, 1 RCU and 5 WCU; to delete the same and 8 WCU; any other change the same and
+6 WCU. Above it, each for a reason:
 
 ";
 
@@ -85,8 +86,9 @@ pub async fn render() -> String {
         .expect("a line");
     }
     text.push_str(BUDGET);
-    for (name, reason) in ABOVE_BUDGET {
-        writeln!(text, "- `{name}`: {reason}.").expect("a line");
+    for (name, calls, reads, writes, why) in ABOVE_BUDGET {
+        let most = format!("at most {calls} calls, {reads} RCU and {writes} WCU");
+        writeln!(text, "- `{name}`, {most}: {why}.").expect("a line");
     }
     let whole = bill::whole_reservation().await;
     text.push_str(WHOLE);

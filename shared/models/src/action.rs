@@ -2,99 +2,78 @@
 
 use kernel::Kind;
 
-/// The next action on an object. Its time follows from the object's state ([`super::stored::Object::next_action`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+macro_rules! actions {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident,)*) => {
+        /// The next action on an object. Its time follows from the object's state ([`super::stored::Object::next_action`]).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Action { $($(#[$doc])* $variant,)* }
+
+        impl Action {
+            pub const ALL: &[Action] = &[$(Action::$variant,)*];
+
+            /// The action's part of the name of a schedule, at most ten characters.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Action::$variant => $name,)* }
+            }
+
+            /// Returns the kind of the objects that the action is performed on.
+            pub const fn kind(self) -> Kind {
+                match self { $(Action::$variant => Kind::$kind,)* }
+            }
+        }
+    };
+}
+
+actions! {
     /// Try to confirm a pending reservation, or to find another connector for a confirmed one.
-    ConfirmReservation,
+    ConfirmReservation "confirm" Reservation,
     /// Take the next step of a confirmed reservation at the network of its station.
-    ReserveAtNetwork,
+    ReserveAtNetwork "reserve" Reservation,
     /// Expire a confirmed reservation whose vehicle has not arrived.
-    ExpireReservation,
+    ExpireReservation "expire" Reservation,
     /// Charge the fee of a reservation that is over.
-    ChargeFee,
+    ChargeFee "charge-fee" Reservation,
     /// Extend the hold of a simulated session, or end the session.
-    StopSession,
+    StopSession "stop" ChargingSession,
     /// Take the next step of a session at a network's station.
-    OperateSession,
+    OperateSession "operate" ChargingSession,
     /// Charge the payment method of a session that has ended.
-    SettleSession,
+    SettleSession "settle" ChargingSession,
     /// Finalize or resume the payment of an invoice, or report that it is overdue.
-    CheckInvoice,
+    CheckInvoice "check" Invoice,
     /// Make an attempt to generate a report.
-    GenerateReport,
+    GenerateReport "generate" Report,
     /// Send a pending refund, or finish a top-up.
-    SettleTransaction,
+    SettleTransaction "settle" Transaction,
     /// Draft the invoice and create the report of a period of a fleet that is over.
-    BillFleet,
+    BillFleet "bill" Fleet,
     /// Expire a charge card.
-    ExpireCard,
+    ExpireCard "expire" ChargeCard,
     /// Pull the changed objects of a charging network.
-    PullNetwork,
+    PullNetwork "pull" Network,
     /// Plan the deliveries of an event.
-    PlanDeliveries,
+    PlanDeliveries "plan" Event,
     /// Probe a webhook endpoint that fails, or send the deliveries that were held for it.
-    ResumeEndpoint,
+    ResumeEndpoint "resume" WebhookEndpoint,
     /// Replay events to a webhook endpoint.
-    ReplayEvents,
+    ReplayEvents "replay" WebhookReplay,
     /// Execute the plan of a site and compute the plan again.
-    PlanSite,
+    PlanSite "plan" Site,
     /// Apply a credit of a charging network.
-    ApplyCredit,
+    ApplyCredit "credit" Adjustment,
     /// Process the bodies of a batch.
-    RunBatch,
+    RunBatch "run" Batch,
 }
 
 impl Action {
-    /// The action's part of the name of a schedule, at most ten characters.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ConfirmReservation => "confirm",
-            Self::ReserveAtNetwork => "reserve",
-            Self::ExpireReservation => "expire",
-            Self::ChargeFee => "charge-fee",
-            Self::StopSession => "stop",
-            Self::OperateSession => "operate",
-            Self::SettleSession => "settle",
-            Self::CheckInvoice => "check",
-            Self::GenerateReport => "generate",
-            Self::SettleTransaction => "settle",
-            Self::BillFleet => "bill",
-            Self::ExpireCard => "expire",
-            Self::PullNetwork => "pull",
-            Self::PlanDeliveries => "plan",
-            Self::ResumeEndpoint => "resume",
-            Self::ReplayEvents => "replay",
-            Self::PlanSite => "plan",
-            Self::ApplyCredit => "credit",
-            Self::RunBatch => "run",
-        }
+    /// Returns the next actions that objects of a kind can have.
+    pub fn of(kind: Kind) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(move |action| action.kind() == kind)
     }
 
-    /// Returns the next actions that objects of a kind can have and that are scheduled.
-    pub const fn of(kind: Kind) -> &'static [Self] {
-        match kind {
-            Kind::Reservation => &[
-                Self::ConfirmReservation,
-                Self::ReserveAtNetwork,
-                Self::ExpireReservation,
-                Self::ChargeFee,
-            ],
-            Kind::ChargingSession => {
-                &[Self::StopSession, Self::OperateSession, Self::SettleSession]
-            }
-            Kind::Invoice => &[Self::CheckInvoice],
-            Kind::Report => &[Self::GenerateReport],
-            Kind::Transaction => &[Self::SettleTransaction],
-            Kind::Fleet => &[Self::BillFleet],
-            Kind::ChargeCard => &[Self::ExpireCard],
-            Kind::Network => &[Self::PullNetwork],
-            Kind::WebhookEndpoint => &[Self::ResumeEndpoint],
-            Kind::WebhookReplay => &[Self::ReplayEvents],
-            Kind::Site => &[Self::PlanSite],
-            Kind::Adjustment => &[Self::ApplyCredit],
-            Kind::Batch => &[Self::RunBatch],
-            _ => &[],
-        }
+    /// Checks whether a message with a schedule brings the action about. The relay itself plans the deliveries of an event.
+    pub fn is_scheduled(self) -> bool {
+        self != Self::PlanDeliveries
     }
 }

@@ -156,7 +156,9 @@ impl<T: Object> Stored<T> {
 
     /// Returns the next action of the service on the object without a request, and its time.
     pub fn next_action(&self) -> Option<(Timestamp, Action)> {
-        T::next_action(self)
+        let next = T::next_action(self);
+        debug_assert!(next.is_none_or(|(_, action)| action.kind() == T::KIND));
+        next
     }
 
     /// Returns the time of the next action on the object without a request.

@@ -23,7 +23,12 @@ use super::{Item, Store, client, n, number, s, stored_item, string};
 use kernel::{Error, Id, Kind, Mode, Result, Tenant, Timestamp};
 use models::Account;
 use models::charging::calendar::{Calendar, CalendarOwner};
+use models::charging_session::SessionStatus;
+use models::invoice::InvoiceStatus;
 use models::ports::schedule_names;
+use models::reservation::ReservationStatus;
+use models::transaction::TransactionStatus;
+use serde::de::DeserializeOwned;
 
 /// The number of items that one BatchWriteItem deletes, and of these calls that run concurrently.
 const BATCH: usize = AT_A_TIME;
@@ -309,19 +314,22 @@ pub(super) fn open_object(item: &Item) -> Option<OpenObject> {
     let (tenant, id) = keys::parse_object(string(item, "pk"))?;
     let object = item.get("object")?.as_m().ok()?;
     let state = object.get("state").and_then(|state| state.as_m().ok());
-    let status = state.unwrap_or(object).get("status")?.as_s().ok()?;
+    let status = state.unwrap_or(object).get("status")?;
     let is_live = tenant.mode.is_live();
-    let open: &[&str] = match id.kind()? {
-        Kind::ChargingSession => &["pending", "active"],
-        Kind::Reservation => &["pending", "confirmed"],
-        Kind::Invoice if is_live => &["open"],
-        Kind::Transaction if is_live => &["pending"],
-        _ => &[],
+    let is_open = match id.kind()? {
+        Kind::ChargingSession => is(SessionStatus::is_open, status),
+        Kind::Reservation => is(ReservationStatus::is_open, status),
+        Kind::Invoice => is_live && is(InvoiceStatus::is_open, status),
+        Kind::Transaction => is_live && is(TransactionStatus::is_open, status),
+        _ => false,
     };
-    open.contains(&status.as_str()).then(|| OpenObject {
-        id,
-        status: status.clone(),
-    })
+    let status = status.as_s().ok()?.clone();
+    is_open.then_some(OpenObject { id, status })
+}
+
+/// Returns whether a status is an open one. A status that only a newer release supports counts as open.
+fn is<S: DeserializeOwned>(open: fn(S) -> bool, status: &AttributeValue) -> bool {
+    serde_dynamo::from_attribute_value(status.clone()).map_or(true, open)
 }
 
 /// Returns whether an item contains the id of one of the accounts.
@@ -396,18 +404,27 @@ mod tests {
 
     #[test]
     fn an_object_is_open_by_its_status_wherever_it_is_stored() {
-        let id = Id::from_number(Kind::Reservation, 1);
         let state = |status: &str| serde_json::json!({"state": {"status": status}});
-        for (object, open) in [
-            (state("confirmed"), Some("confirmed")),
-            (state("cancelled"), None),
-            (serde_json::json!({"status": "pending"}), Some("pending")),
+        let status = |status: &str| serde_json::json!({"status": status});
+        for (kind, mode, object, is_open) in [
+            (Kind::Reservation, "test", state("confirmed"), true),
+            (Kind::Reservation, "test", state("cancelled"), false),
+            (Kind::Reservation, "test", status("pending"), true),
+            (Kind::Reservation, "test", state("of a newer release"), true),
+            (Kind::ChargingSession, "live", state("active"), true),
+            (Kind::ChargingSession, "live", state("completed"), false),
+            (Kind::Invoice, "live", status("open"), true),
+            (Kind::Invoice, "live", status("draft"), false),
+            (Kind::Invoice, "test", status("open"), false),
+            (Kind::Transaction, "live", status("pending"), true),
+            (Kind::Transaction, "live", status("failed"), false),
+            (Kind::Fleet, "live", status("active"), false),
         ] {
-            let pk = format!("{}#test#{id}", account(1));
+            let pk = format!("{}#{mode}#{}", account(1), Id::from_number(kind, 1));
             let item = serde_json::json!({"pk": pk, "sk": "#", "object": object});
             let item: serde_dynamo::Item = serde_dynamo::to_item(item).unwrap();
-            let found = open_object(&item.into()).map(|found| found.status);
-            assert_eq!(found.as_deref(), open);
+            let found = open_object(&item.into()).is_some();
+            assert_eq!(found, is_open, "{kind:?} {object}");
         }
     }
 

@@ -75,6 +75,7 @@ pub struct ApplyReceived {
 
 impl Job for ApplyReceived {
     const NAME: &'static str = "apply-received";
+    const IS_LOOP: bool = true;
     const FUNCTION: Function = workers::OPERATE;
 
     fn subject(&self) -> JobSubject {

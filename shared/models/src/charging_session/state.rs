@@ -225,7 +225,10 @@ impl SessionFailedReason {
 impl SessionStatus {
     /// Checks whether the session has not ended.
     pub fn is_open(self) -> bool {
-        matches!(self, Self::Pending | Self::Active)
+        match self {
+            Self::Pending | Self::Active => true,
+            Self::Completed | Self::Cancelled | Self::Failed => false,
+        }
     }
 
     pub fn as_str(self) -> &'static str {

@@ -266,6 +266,14 @@ impl RequestBody for PayInvoice {
 }
 
 impl InvoiceStatus {
+    /// Checks whether the invoice is finalized, and neither paid nor given up.
+    pub fn is_open(self) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Draft | Self::Paid | Self::Void | Self::Uncollectible => false,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         self.into()
     }

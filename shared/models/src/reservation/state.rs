@@ -160,7 +160,10 @@ pub enum ReservationStatus {
 impl ReservationStatus {
     /// Checks whether the reservation is pending or confirmed.
     pub fn is_open(self) -> bool {
-        matches!(self, Self::Pending | Self::Confirmed)
+        match self {
+            Self::Pending | Self::Confirmed => true,
+            Self::Completed | Self::Cancelled | Self::Failed | Self::Expired => false,
+        }
     }
 
     pub fn from_name(name: &str) -> Option<Self> {

@@ -206,6 +206,14 @@ pub enum TransactionType {
 }
 
 impl TransactionStatus {
+    /// Checks whether the outcome is unknown.
+    pub fn is_open(self) -> bool {
+        match self {
+            Self::Pending => true,
+            Self::Succeeded | Self::Failed => false,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         self.into()
     }

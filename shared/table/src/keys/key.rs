@@ -18,6 +18,7 @@ use models::network::{ObjectId, PartyId};
 
 /// The key of an item of the table.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(test, derive(strum::EnumCount))]
 pub enum Key<'a> {
     Object {
         tenant: &'a Tenant,

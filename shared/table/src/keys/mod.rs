@@ -4,6 +4,8 @@
 //! |---|---|---|---|
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of API keys, fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
 //! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
+//! | driver, fleet | | | also `network`: `<acct>#<mode>#<kind>#EMAIL#<e-mail>` by id |
+//! | vehicle | | | also `network`: `<acct>#<mode>#vehicle#PLATE#<plate>` by id; `ids`: `<acct>#<mode>#vehicle#VIN#<vin>` by id; `payment`: of one at a site `<site>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; `payment`: `<acct>#<mode>#OPEN#<0 to 3>` by id, of a reservation while it is open, and of a session while it is open and may outlast a day, or names a payment method, unless it fulfils a reservation that names the same |
 //! | session that was over more than 14 days after its creation | | | also `network`: `<acct>#<mode>#SESSIONS#<yyyy-mm>` by id |
 //! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>`; of a pending one by need `<mode>#PLANNED#<chst>` by id |
@@ -33,6 +35,7 @@
 //! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
 //! | sums of a vehicle by the day in a month | `<acct>#<mode>#<flt>#MONTHS` | `VEHICLE#<yyyy-mm>#<veh>` | |
 //! | text by which an object is found | `<acct>#<mode>#SEARCH` | `<kind>#<text>#<id>` | |
+//! | pair in the metadata of an object | `<acct>#<mode>#META#<hash>` | `<id>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
@@ -45,7 +48,7 @@
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
 //! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
 //! | network of a party | `<mode>#OCPI#PARTY#<country>*<party>` | `#` | |
-//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that match no session of this service `<mode>#OCPI#UNMATCHED` by time, with `ttl` 90 days after they were received |
+//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of tariffs `<mode>#OCPI#TARIFFS#<net>#<country>*<party>` by id, of sessions and CDRs that match no session of this service `<mode>#OCPI#UNMATCHED` by time, with `ttl` 90 days after they were received |
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
 //! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
@@ -59,7 +62,7 @@
 //! update which changes no key writes no index entry; items found by them are read with BatchGetItem. The index `payment` also holds
 //! driver, vehicle and payment method, so that open objects that need one of them are found without reading the objects. Events are listed
 //! in the order of the table, without an index: the number in their partition key is derived from the id. Ids are unique among all accounts
-//! and modes, so the indexes by driver and vehicle need no prefix; the keys in their entries contain the tenant.
+//! and modes, so the lists under the id of an object need no prefix; the keys in their entries contain the tenant.
 //!
 //! A partition key accepts 1,000 write units a second. Items that one account may write faster are spread over several partitions by id,
 //! and their entries are merged when they are read: events, and the deliveries to an endpoint. Items that wait for an action have `next_pk`
@@ -104,6 +107,5 @@ pub use self::shards::{
     DELIVERY_SHARDS, NEXT_ACTION_PARTITIONS, next_action_partition, next_actions,
 };
 pub use self::tenant::{
-    heads_object, id_of, is_idempotency_record, is_invoice, is_of, parse_chunk, parse_object,
-    tenant_of,
+    heads_object, id_of, is_idempotency_record, is_invoice, parse_chunk, parse_object, tenant_of,
 };

@@ -54,6 +54,7 @@ impl Lookup {
 
 /// One partition of an index, or of the table, in the order of ids.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(test, derive(strum::EnumCount))]
 pub enum Partition<'a> {
     /// All objects of a kind.
     Kind { tenant: &'a Tenant, kind: Kind },
@@ -157,24 +158,16 @@ impl Partition<'_> {
             Self::Planned { mode, station } => ("network", format!("{mode}#PLANNED#{station}")),
             Self::OpenAdjustments { tenant } => ("fleet", of_tenant(tenant, "ADJUSTMENTS")),
             Self::PaidAdjustments { tenant, month } => {
-                let month = format!("ADJUSTMENTS#{}", month.strftime("%Y-%m"));
-                ("fleet", of_tenant(tenant, &month))
+                ("fleet", of_month(tenant, "ADJUSTMENTS", month))
             }
             Self::AdjustmentsOf { tenant, what } => {
                 ("network", of_tenant(tenant, &format!("ADJUSTMENTS#{what}")))
             }
-            Self::PaidFees { tenant, month } => {
-                let month = format!("FEES#{}", month.strftime("%Y-%m"));
-                ("network", of_tenant(tenant, &month))
-            }
+            Self::PaidFees { tenant, month } => ("network", of_month(tenant, "FEES", month)),
             Self::LateSessions { tenant, month } => {
-                let month = format!("SESSIONS#{}", month.strftime("%Y-%m"));
-                ("network", of_tenant(tenant, &month))
+                ("network", of_month(tenant, "SESSIONS", month))
             }
-            Self::Refunds { tenant, month } => {
-                let month = format!("REFUNDS#{}", month.strftime("%Y-%m"));
-                ("network", of_tenant(tenant, &month))
-            }
+            Self::Refunds { tenant, month } => ("network", of_month(tenant, "REFUNDS", month)),
             Self::Number {
                 tenant,
                 kind,
@@ -200,7 +193,9 @@ impl Partition<'_> {
                 let status = format!("{}#{status}", kind.name());
                 ("payment", of_tenant(tenant, &status))
             }
-            Self::Finalized { tenant, first, .. } => ("driver", finalized_in(tenant, first)),
+            Self::Finalized { tenant, first, .. } => {
+                ("driver", of_month(tenant, "FINALIZED", first))
+            }
             Self::PaymentsFor { what, .. } => ("payment", what.to_string()),
             Self::Driver { driver, .. } => ("driver", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", vehicle.to_string()),
@@ -266,7 +261,9 @@ impl Partition<'_> {
         } = self
         {
             let months = first.series(1.month()).take_while(|month| *month <= last);
-            return months.map(|month| finalized_in(tenant, month)).collect();
+            return months
+                .map(|month| of_month(tenant, "FINALIZED", month))
+                .collect();
         }
         let (_, value) = self.place();
         match self.shards() {
@@ -276,7 +273,6 @@ impl Partition<'_> {
     }
 }
 
-fn finalized_in(tenant: &Tenant, month: Date) -> String {
-    let month = format!("FINALIZED#{}", month.strftime("%Y-%m"));
-    of_tenant(tenant, &month)
+fn of_month(tenant: &Tenant, list: &str, month: Date) -> String {
+    of_tenant(tenant, &format!("{list}#{}", month.strftime("%Y-%m")))
 }

@@ -11,13 +11,6 @@ pub(super) const ENDPOINTS: &str = "ENDPOINTS";
 /// The sort key of the item that marks an invoice as in progress.
 pub(super) const MAKING: &str = "MAKING";
 
-/// Returns whether an item belongs to a tenant, by its `pk`.
-pub fn is_of(tenant: &Tenant, pk: &str) -> bool {
-    pk.strip_prefix(tenant.account.as_str())
-        .and_then(|rest| rest.strip_prefix('#')?.strip_prefix(tenant.mode.as_str()))
-        .is_some_and(|rest| rest.starts_with('#'))
-}
-
 pub(super) fn of_tenant(tenant: &Tenant, rest: &str) -> String {
     format!("{}#{}#{rest}", tenant.account, tenant.mode)
 }
