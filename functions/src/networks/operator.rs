@@ -51,9 +51,14 @@ impl Ocpi<'_> {
 
     async fn put_preferences(
         &self,
+        subject: &Subject,
         session: &ObjectId,
         preferences: &ChargingPreferences,
     ) -> Result<String, Error> {
+        if self.is_of_another(session, subject).await? {
+            let message = "The network has used the id of the session again.";
+            return Err(Error::conflict(message, Some("session")));
+        }
         let body = serde_json::to_value(preferences).map_err(Error::internal)?;
         let request = async |network: Stored<OcpiNetwork>| {
             let (module, role) = (module::SESSIONS, InterfaceRole::Sender);
@@ -89,11 +94,11 @@ impl Network for Ocpi<'_> {
 
     fn set_preferences<'a>(
         &'a self,
-        _: &'a Subject,
+        subject: &'a Subject,
         session: &'a ObjectId,
         preferences: &'a ChargingPreferences,
     ) -> BoxFuture<'a, Result<String, Error>> {
-        self.put_preferences(session, preferences).boxed()
+        self.put_preferences(subject, session, preferences).boxed()
     }
 
     fn supports_profiles(&self) -> bool {
@@ -171,7 +176,7 @@ pub async fn supports_profiles(app: &App, mode: Mode, owner: &Owner) -> Result<b
 ///
 /// # Errors
 /// 400 if the session does not exist, the network does not support preferences, or it refuses them; 409 if the session does not take place
-/// at a connected network at present; 503 if the network cannot be reached.
+/// at a connected network at present, or the network has used its id again; 503 if the network cannot be reached.
 pub async fn set_charging_preferences(
     app: &App,
     tenant: &Tenant,
