@@ -197,13 +197,24 @@ async fn start(
     let subject = Subject::new(tenant.clone(), session.object.id.clone());
     let start = Command::Start { place, token };
     let status = operator::send(app, network.owner(), &subject, &start).await?;
-    let CommandStatus::Rejected(rejection) = status else {
-        return Ok(());
+    let outcome = match status {
+        CommandStatus::Pending { .. } => return Ok(()),
+        CommandStatus::Accepted => Ok(()),
+        CommandStatus::Rejected(rejection) => Err(failed_reason(rejection)),
     };
-    let reason = failed_reason(rejection);
+    apply_start(app, &subject, outcome).await
+}
+
+/// Records that a session was started, or why it was not.
+async fn apply_start(
+    app: &App,
+    subject: &Subject,
+    outcome: Result<(), SessionFailedReason>,
+) -> Result<(), Error> {
     let now = app.now();
-    apply_transition(app, tenant, &session.object.id, |session| {
-        session.fail_start(reason, now)
+    apply_transition(app, &subject.tenant, &subject.id, |session| match outcome {
+        Ok(()) => session.accept_start(),
+        Err(reason) => session.fail_start(reason, now),
     })
     .await
 }
@@ -323,14 +334,10 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
         let confirm = |session: &mut Stored<_>| session.confirm_clearing(command.sent);
         return apply_transition(app, tenant, id, confirm).await;
     }
-    let Some(outcome) = command.start_outcome() else {
-        return Ok(());
-    };
-    apply_transition(app, tenant, id, |session| match outcome {
-        Ok(()) => session.accept_start(),
-        Err(reason) => session.fail_start(reason, now),
-    })
-    .await
+    match command.start_outcome() {
+        Some(outcome) => apply_start(app, &command.subject, outcome).await,
+        None => Ok(()),
+    }
 }
 
 /// Ends a session at the request of a driver: cancels a pending one, and sends the stop of an active one to the network.
