@@ -37,7 +37,7 @@ const RENEWAL_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::fro
 /// The operator's response to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Response {
-    /// The operator's answer. If it accepts the command, the station's result follows, or counts as lost after the deadline.
+    /// The operator's readable response. If it accepts the command, the station's result follows, or counts as lost after the deadline.
     Read(CommandResponse),
     /// The operator returned an error. The command may have had its effect.
     Failed(String),
