@@ -115,8 +115,8 @@ impl Module {
         name.parse().ok()
     }
 
-    /// Returns the maximum length of the id of such an object, in characters: 39 for CDRs, so that the CDR that credits another one may have
-    /// its id and a suffix, and 36 for all others (`CiString` of OCPI 2.2.1 and 2.3.0).
+    /// Returns the maximum length of the id of such an object, in characters: 39 for CDRs, so that the CDR that credits another one may
+    /// have its id and a suffix, and 36 for all others (`CiString` of OCPI 2.2.1 and 2.3.0).
     pub fn longest_id(self) -> usize {
         match self {
             Self::Cdrs => 39,
