@@ -3,7 +3,7 @@
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::platform::fixture;
+use tests::platform::{fixture, manage};
 use tests::{assert_contains, assert_has, id_of, path_of, with};
 
 use crate::books::own;
@@ -296,6 +296,16 @@ mod reused_ids {
             if !is_over {
                 scene.stop(&first).await.expect(200);
                 assert!(scene.commands("STOP_SESSION").is_empty());
+                let account = scene.app.alice.tenant().account;
+                let preferences = json!({"action": "set_charging_preferences", "account": account,
+                    "session": id_of(&first), "preferences": {"profile_type": "GREEN"}});
+                let refused = manage(&scene.app, preferences).await;
+                let refused = refused.expect_err("it would be for the other session");
+                assert!(
+                    refused.contains("used the id of the session again"),
+                    "{refused}"
+                );
+                assert!(scene.cpo.received("PUT", "/2.2.1/sessions").is_empty());
             }
             scene.bill(&cdr).await;
             assert_has!(shown().await, {"status": "completed", "cost_source": "cdr", "amount_due": 968});

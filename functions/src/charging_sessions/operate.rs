@@ -13,10 +13,7 @@ use models::charging_session::network::{longest_until, newest_bill};
 use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatus, wrong_state};
 use models::network::ObjectId;
 use models::ports::JobSubject;
-use models::ports::network::{
-    CommandStatus, Place, ProfileRequest, Rejection, ReserveOutcome, StartRequest, StopRequest,
-    Subject,
-};
+use models::ports::network::{Command, CommandStatus, Place, Rejection, ReserveOutcome, Subject};
 use models::reservation::ReservationStatus;
 use models::reservation::outward::OutwardReservation;
 use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
@@ -193,25 +190,31 @@ async fn start(
     session.mark_start_sent(now);
     tx.save(&mut session)?;
     tx.commit_without_response().await?;
-    let request = StartRequest {
-        subject: Subject::new(tenant.clone(), session.object.id.clone()),
-        place: Place {
-            evse: network.evse.clone(),
-            connector: network.connector.clone(),
-        },
-        token,
+    let place = Place {
+        evse: network.evse.clone(),
+        connector: network.connector.clone(),
     };
-    let answer = match operator::of_owner(app, tenant.mode, network.owner()).await? {
-        Some(operator) => operator.start(&request).await?,
-        None => CommandStatus::Rejected(Rejection::NotSent),
+    let subject = Subject::new(tenant.clone(), session.object.id.clone());
+    let start = Command::Start { place, token };
+    let status = operator::send(app, network.owner(), &subject, &start).await?;
+    let outcome = match status {
+        CommandStatus::Pending { .. } => return Ok(()),
+        CommandStatus::Accepted => Ok(()),
+        CommandStatus::Rejected(rejection) => Err(failed_reason(rejection)),
     };
-    let CommandStatus::Rejected(rejection) = answer else {
-        return Ok(());
-    };
-    let reason = failed_reason(rejection);
+    apply_start(app, &subject, outcome).await
+}
+
+/// Records that a session was started, or why it was not.
+async fn apply_start(
+    app: &App,
+    subject: &Subject,
+    outcome: Result<(), SessionFailedReason>,
+) -> Result<(), Error> {
     let now = app.now();
-    apply_transition(app, tenant, &session.object.id, |session| {
-        session.fail_start(reason, now)
+    apply_transition(app, &subject.tenant, &subject.id, |session| match outcome {
+        Ok(()) => session.accept_start(),
+        Err(reason) => session.fail_start(reason, now),
     })
     .await
 }
@@ -238,15 +241,11 @@ async fn send_stop(
     let Some(session) = network.session.clone() else {
         return Ok(());
     };
-    let request = StopRequest {
-        subject: Subject::new(origin.tenant.clone(), stored.object.id.clone()),
-        session,
-    };
-    if let Some(operator) = operator::of_owner(app, origin.tenant.mode, network.owner()).await? {
-        // The response does not matter: the session ends when the network reports its end.
-        operator.stop(&request).await?;
-    }
-    Ok(())
+    let subject = Subject::new(origin.tenant.clone(), stored.object.id.clone());
+    let stop = Command::Stop { session };
+    // The response does not matter: the session ends when the network reports its end.
+    let sent = operator::send(app, network.owner(), &subject, &stop).await;
+    sent.map(drop)
 }
 
 /// Sends the charging profile that the session is to have.
@@ -262,16 +261,10 @@ async fn send_profile(
     let (Some(session), Some(profile)) = (network.session.clone(), stored.profile()) else {
         return Ok(());
     };
-    let request = ProfileRequest {
-        subject: Subject::new(tenant.clone(), stored.object.id.clone()),
-        session,
-        profile: Some(profile.wanted.clone()),
-    };
-    let answer = match operator::of_owner(app, tenant.mode, network.owner()).await? {
-        Some(operator) => operator.set_profile(&request).await?,
-        None => CommandStatus::Rejected(Rejection::NotSent),
-    };
-    let is_accepted = match answer {
+    let subject = Subject::new(tenant.clone(), stored.object.id.clone());
+    let profile = profile.wanted.clone();
+    let set = Command::SetProfile { session, profile };
+    let is_accepted = match operator::send(app, network.owner(), &subject, &set).await? {
         CommandStatus::Pending { .. } => return Ok(()),
         CommandStatus::Accepted => true,
         CommandStatus::Rejected(_) => false,
@@ -316,16 +309,12 @@ pub(super) async fn clear_profile(
     id: &Id,
     network: &NetworkSession,
 ) -> Result<CommandStatus, Error> {
-    let operator = operator::of_owner(app, tenant.mode, network.owner()).await?;
-    let (Some(operator), Some(session)) = (operator, network.session.clone()) else {
+    let Some(session) = network.session.clone() else {
         return Ok(CommandStatus::Rejected(Rejection::NotSent));
     };
-    let request = ProfileRequest {
-        subject: Subject::new(tenant.clone(), id.clone()),
-        session,
-        profile: None,
-    };
-    operator.set_profile(&request).await
+    let subject = Subject::new(tenant.clone(), id.clone());
+    let clear = Command::ClearProfile { session };
+    operator::send(app, network.owner(), &subject, &clear).await
 }
 
 /// Processes the response to a command, or its result. A session ends when the network reports its end, not by the result of a stop.
@@ -345,14 +334,10 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
         let confirm = |session: &mut Stored<_>| session.confirm_clearing(command.sent);
         return apply_transition(app, tenant, id, confirm).await;
     }
-    let Some(outcome) = command.start_outcome() else {
-        return Ok(());
-    };
-    apply_transition(app, tenant, id, |session| match outcome {
-        Ok(()) => session.accept_start(),
-        Err(reason) => session.fail_start(reason, now),
-    })
-    .await
+    match command.start_outcome() {
+        Some(outcome) => apply_start(app, &command.subject, outcome).await,
+        None => Ok(()),
+    }
 }
 
 /// Ends a session at the request of a driver: cancels a pending one, and sends the stop of an active one to the network.

@@ -3,10 +3,10 @@
 //! were received.
 
 use crate::Request;
+use crate::networks::objects::signed_values;
 use kernel::response::FileOf;
 use kernel::{Error, Kind, Reply, Resource, Response};
 use models::ChargingSession;
-use ocpi::signed::transparency_file;
 use web::deployment::Need;
 use web::{PathId, Route};
 
@@ -27,9 +27,7 @@ pub async fn handle(
     let cdrs = network.map_or_else(Vec::new, |network| {
         network.cdrs.iter().map(|cdr| cdr.id.clone()).collect()
     });
-    let mut received = app.store.all_received(tenant.mode, &cdrs).await?;
-    received.sort_by_key(|cdr| cdr.id.order());
-    let file = transparency_file(received.iter().map(|cdr| &cdr.object));
+    let file = signed_values(app, tenant.mode, &cdrs).await?;
     let file = file.ok_or_else(|| {
         let message = "No CDR of the session has signed meter values.";
         Error::conflict(message, Some(Kind::ChargingSession.name()))

@@ -11,9 +11,9 @@ use kernel::time::{MINUTE, minutes, seconds};
 use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
 use models::Stored;
 use models::network::{Owner, PartyId};
-use models::ports::network::Subject;
+use models::ports::network::{CommandResponse, CommandStatus, Rejection, Subject};
 use ocpi::client::{Failure, Platform, below};
-use ocpi::command::{Command, CommandResponse, ResponseType};
+use ocpi::command::{Command, CommandResponse as OcpiResponse, ResponseType};
 use ocpi::network::Network;
 use ocpi::reader::lenient;
 use ocpi::versions::{InterfaceRole, OwnUrls, module};
@@ -25,6 +25,9 @@ use table::networks::{SentCommand, operators};
 const RESULT_TIMEOUT: SignedDuration = MINUTE;
 const MAX_RESULT_TIMEOUT: SignedDuration = minutes(5);
 
+/// The response of an operator that refuses a command.
+const REFUSED: CommandResponse = CommandResponse::Rejected(Rejection::Refused);
+
 /// The maximum number of times that a command is read again whose result arrives in the meantime.
 const COMMAND_READS: usize = 5;
 
@@ -33,10 +36,9 @@ const RENEWAL_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::fro
 
 /// The operator's response to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Response {
-    /// The command was passed on to the station; the result follows, or counts as lost after the deadline of the command.
-    Accepted,
-    Refused(ResponseType),
+enum Response {
+    /// The operator's readable response. If it accepts the command, the station's result follows, or counts as lost after the deadline.
+    Read(CommandResponse),
     /// The operator returned an error. The command may have had its effect.
     Failed(String),
     /// The network does not support such commands, or could not be called. The command was not sent.
@@ -45,41 +47,29 @@ pub enum Response {
     Unknown(String),
 }
 
-/// A command that was sent, the operator's response, and the deadline for the station's result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    pub id: Id,
-    pub response: Response,
-    pub deadline: Timestamp,
-}
-
 /// Sends a command to the operator of a station. The id of a command that starts or reserves something is also the reference by which the
 /// network's session and CDR are assigned to it.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB cannot be reached. Errors of the network are in the response.
+/// `Unavailable` if DynamoDB cannot be reached. Errors at the network are returned in the status.
 pub async fn send(
     app: &App,
     network: &Stored<Network>,
     to: &PartyId,
     command: &Command,
-    subject: Subject,
-) -> Result<Sent, Error> {
+    subject: &Subject,
+) -> Result<CommandStatus, Error> {
     let (mode, now) = (network.object.mode, app.now());
     let id = Id::new(Kind::NetworkCommand, now);
     if let Err(why) = addresses(network, command, &id) {
-        return Ok(Sent {
-            id,
-            response: Response::NotSent(why.into()),
-            deadline: now,
-        });
+        return Ok(status(Response::NotSent(why.into()), subject, id, now));
     }
     let command = command.clone().referenced(id.as_str());
     let mut sent = SentCommand {
         id: id.clone(),
         to: Owner::new(network.object.id.clone(), to.clone()),
-        command: command.kind(),
-        subject,
+        command: command.kind().into(),
+        subject: subject.clone(),
         sent: now,
         response: None,
         deadline: now.plus(MAX_RESULT_TIMEOUT),
@@ -88,19 +78,34 @@ pub async fn send(
     app.store.put_command(mode, &sent, None).await?;
     let request = |network| transmit(app, network, to, &command, &id);
     let (response, patience) = read(with_valid_token(app, network, request).await?);
-    sent.response = match &response {
-        Response::Accepted => Some(ResponseType::Accepted),
-        Response::Refused(kind) => Some(*kind),
-        Response::NotSent(_) | Response::Failed(_) | Response::Unknown(_) => None,
-    };
+    if let Response::Read(response) = response {
+        sent.response = Some(response);
+    }
     sent.deadline = app.now().plus(patience);
     let deadline = sent.deadline;
     note(app, sent).await?;
-    Ok(Sent {
-        id,
-        response,
-        deadline,
-    })
+    Ok(status(response, subject, id, deadline))
+}
+
+/// The status of a command after the operator's response to it.
+fn status(response: Response, subject: &Subject, command: Id, until: Timestamp) -> CommandStatus {
+    match response {
+        Response::Read(CommandResponse::Accepted) => CommandStatus::Pending { command, until },
+        Response::Read(CommandResponse::Rejected(why)) => CommandStatus::Rejected(why),
+        // It is unknown whether the command has its effect, as if its result were late.
+        Response::Unknown(why) => {
+            tracing::warn!(command.id = %command, error = why, "a network did not respond to a command");
+            CommandStatus::Pending { command, until }
+        }
+        Response::Failed(why) => {
+            tracing::warn!(command.id = %command, error = why, "a network could not process a command");
+            CommandStatus::Rejected(Rejection::Failed)
+        }
+        Response::NotSent(why) => {
+            tracing::warn!(object.id = %subject.id, error = why, "a command was not sent");
+            CommandStatus::Rejected(Rejection::NotSent)
+        }
+    }
 }
 
 /// The endpoint of a command's module, and the URL for its result.
@@ -197,23 +202,22 @@ async fn transmit(
 /// The operator's response, and the time for which the result is awaited.
 fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
     let response =
-        answered.and_then(|data| lenient::<CommandResponse>(&data).map_err(Failure::Malformed));
+        answered.and_then(|data| lenient::<OcpiResponse>(&data).map_err(Failure::Malformed));
     match response {
-        Ok(response) if response.result == ResponseType::Accepted => {
-            let patience = seconds(response.timeout.into());
-            (
-                Response::Accepted,
-                patience.clamp(RESULT_TIMEOUT, MAX_RESULT_TIMEOUT),
-            )
+        Ok(response) => {
+            let patience = match response.result {
+                ResponseType::Accepted => {
+                    let patience = seconds(response.timeout.into());
+                    patience.clamp(RESULT_TIMEOUT, MAX_RESULT_TIMEOUT)
+                }
+                _ => SignedDuration::ZERO,
+            };
+            (Response::Read(response.result.into()), patience)
         }
-        Ok(response) => (Response::Refused(response.result), SignedDuration::ZERO),
         Err(Failure::Address(why)) => (Response::NotSent(why), SignedDuration::ZERO),
         Err(failure) if failure.is_refusal() && !matches!(failure, Failure::TooLarge(_)) => {
             tracing::warn!(error = %failure, "a network refused a command");
-            (
-                Response::Refused(ResponseType::Rejected),
-                SignedDuration::ZERO,
-            )
+            (Response::Read(REFUSED), SignedDuration::ZERO)
         }
         Err(failure @ (Failure::Http { .. } | Failure::Status(..))) => {
             (Response::Failed(failure.to_string()), MAX_RESULT_TIMEOUT)
@@ -262,19 +266,14 @@ mod tests {
     #[test]
     fn only_a_readable_refusal_means_a_command_had_no_effect() {
         let accepted = json!({"result": "ACCEPTED", "timeout": 30});
-        assert_eq!(read(Ok(accepted)), (Response::Accepted, MINUTE));
+        let read_as = Response::Read(CommandResponse::Accepted);
+        assert_eq!(read(Ok(accepted)), (read_as, MINUTE));
         let long = json!({"result": "ACCEPTED", "timeout": 100_000});
         assert_eq!(read(Ok(long)).1, MAX_RESULT_TIMEOUT);
         let rejected = json!({"result": "REJECTED", "timeout": 30});
-        assert_eq!(
-            read(Ok(rejected)).0,
-            Response::Refused(ResponseType::Rejected)
-        );
+        assert_eq!(read(Ok(rejected)).0, Response::Read(REFUSED));
         let refused = Failure::Status(StatusCode(2003), String::new());
-        assert_eq!(
-            read(Err(refused)).0,
-            Response::Refused(ResponseType::Rejected)
-        );
+        assert_eq!(read(Err(refused)).0, Response::Read(REFUSED));
         for failure in [
             Failure::Unreachable("timed out".into()),
             Failure::Malformed(String::new()),

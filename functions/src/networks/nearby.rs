@@ -7,6 +7,8 @@
 //! await their price, those that were billed, and those that were given up; then the session whose beginning is the nearest to the
 //! object's.
 
+use std::sync::OnceLock;
+
 use crate::App;
 use kernel::time::minutes;
 use kernel::{Error, Id, Kind, SignedDuration, Timestamp};
@@ -48,9 +50,33 @@ pub(super) struct Reference<'a> {
     pub(super) started: Timestamp,
     /// When the session of the object ended; None while it continues.
     pub(super) ended: Option<Timestamp>,
+    /// The first charging session that was read for the object.
+    pub(super) read: OnceLock<Stored<ChargingSession>>,
 }
 
 impl Reference<'_> {
+    /// Returns a charging session, as it was when it was first read for the object.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub(super) async fn charging_session(
+        &self,
+        app: &App,
+        subject: &Subject,
+    ) -> Result<Option<Stored<ChargingSession>>, Error> {
+        let Subject { tenant, id } = subject;
+        let read = self.read.get().filter(|read| read.object.id == *id);
+        if read.is_some() {
+            return Ok(read.cloned());
+        }
+        let found = app.store.find::<ChargingSession>(tenant, id).await?;
+        if let Some(found) = &found {
+            // Another one that was read before stays.
+            drop(self.read.set(found.clone()));
+        }
+        Ok(found)
+    }
+
     /// The party that has sent the object.
     pub(super) fn owner(&self) -> &Owner {
         self.object.id.owner()

@@ -5,6 +5,7 @@ use kernel::{Error, Mode, Timestamp};
 use models::network::{Module, ObjectId};
 use ocpi::cost::CdrToken;
 use ocpi::object::{Refusal, Update, updated_at};
+use ocpi::signed::transparency_file;
 use serde_json::Value;
 use table::networks::{ReceivedObject, shared_origin};
 
@@ -127,4 +128,18 @@ pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
     } else {
         Err(Reply::not_found("There is no such object."))
     }
+}
+
+/// Returns the signed meter values of CDRs as a file for S.A.F.E.'s transparency software; `None` if the CDRs have none.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn signed_values(
+    app: &App,
+    mode: Mode,
+    cdrs: &[ObjectId],
+) -> Result<Option<String>, Error> {
+    let mut received = app.store.all_received(mode, cdrs).await?;
+    received.sort_by_key(|cdr| cdr.id.order());
+    Ok(transparency_file(received.iter().map(|cdr| &cdr.object)))
 }

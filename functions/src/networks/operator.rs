@@ -9,42 +9,24 @@ use models::charging_station::Connector;
 use models::network::{EvseId, ObjectId, Owner};
 use models::operation::{Operation, Simulation};
 use models::ports::network::{
-    CancelRequest, CommandStatus, Network, Place, ProfileRequest, Rejection, ReserveRequest,
-    StartRequest, StopRequest, Subject,
+    ChargingPreferences, Command, CommandStatus, Network, Place, Rejection, Subject, no_preferences,
 };
 use models::{ChargingSession, ChargingStation, Stored};
 use ocpi::client::below;
-use ocpi::command::{Command, ResponseType};
 use ocpi::network::Network as OcpiNetwork;
-use ocpi::token::ChargingPreferences;
 use ocpi::versions::{InterfaceRole, module};
 
-use super::commands::{self, Response};
+use super::commands;
 
 /// Accepts every command at once. The energy that is charged is derived from the time that passes (`models::charging::simulation`).
 #[derive(Debug, Clone, Copy)]
 pub struct Simulated(Simulation);
 
 impl Network for Simulated {
-    fn start<'a>(&'a self, _: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        ready(Ok(CommandStatus::Accepted)).boxed()
-    }
-
-    fn stop<'a>(&'a self, _: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        ready(Ok(CommandStatus::Accepted)).boxed()
-    }
-
-    fn reserve<'a>(&'a self, _: &'a ReserveRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        ready(Ok(CommandStatus::Accepted)).boxed()
-    }
-
-    fn cancel<'a>(&'a self, _: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        ready(Ok(CommandStatus::Accepted)).boxed()
-    }
-
-    fn set_profile<'a>(
+    fn send<'a>(
         &'a self,
-        _: &'a ProfileRequest,
+        _: &'a Subject,
+        _: &'a Command,
     ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         ready(Ok(CommandStatus::Accepted)).boxed()
     }
@@ -58,131 +40,80 @@ pub struct Ocpi<'a> {
 }
 
 impl Ocpi<'_> {
-    async fn send(&self, command: Command, subject: &Subject) -> Result<CommandStatus, Error> {
-        let sent = commands::send(
-            self.app,
-            &self.network,
-            &self.owner.party,
-            &command,
-            subject.clone(),
-        );
-        let sent = sent.await?;
-        let rejected = |why| Ok(CommandStatus::Rejected(why));
-        match sent.response {
-            Response::Accepted => Ok(CommandStatus::Pending {
-                command: sent.id,
-                until: sent.deadline,
-            }),
-            // It is unknown whether the command has its effect, as if its result were late.
-            Response::Unknown(why) => {
-                tracing::warn!(command.id = %sent.id, error = why, "a network did not respond to a command");
-                Ok(CommandStatus::Pending {
-                    command: sent.id,
-                    until: sent.deadline,
-                })
-            }
-            Response::Failed(why) => {
-                tracing::warn!(command.id = %sent.id, error = why, "a network could not process a command");
-                rejected(Rejection::Failed)
-            }
-            Response::NotSent(why) => {
-                tracing::warn!(object.id = %subject.id, error = why, "a command was not sent");
-                rejected(Rejection::NotSent)
-            }
-            Response::Refused(ResponseType::NotSupported) => rejected(Rejection::NotSupported),
-            Response::Refused(ResponseType::UnknownSession) => rejected(Rejection::Unknown),
-            Response::Refused(_) => rejected(Rejection::Refused),
-        }
+    /// Returns whether the network has used the id of its session again for that of another subject: a command for it would be for that
+    /// one.
+    async fn is_of_another(&self, session: &ObjectId, subject: &Subject) -> Result<bool, Error> {
+        let mode = subject.tenant.mode;
+        let received = self.app.store.received(mode, session).await?;
+        let matched = received.and_then(|received| received.matched);
+        Ok(matched.is_some_and(|matched| matched != *subject))
     }
-}
 
-impl Ocpi<'_> {
-    /// Sends a command for a session of the network.
-    async fn send_for(
+    async fn put_preferences(
         &self,
-        session: &ObjectId,
-        command: Command,
         subject: &Subject,
-    ) -> Result<CommandStatus, Error> {
-        if is_of_another(self.app, session, subject).await? {
-            return Ok(CommandStatus::Rejected(Rejection::Unknown));
+        session: &ObjectId,
+        preferences: &ChargingPreferences,
+    ) -> Result<String, Error> {
+        if self.is_of_another(session, subject).await? {
+            let message = "The network has used the id of the session again.";
+            return Err(Error::conflict(message, Some("session")));
         }
-        self.send(command, subject).await
+        let body = serde_json::to_value(preferences).map_err(Error::internal)?;
+        let request = async |network: Stored<OcpiNetwork>| {
+            let (module, role) = (module::SESSIONS, InterfaceRole::Sender);
+            let endpoint = network.object.endpoint(module, role);
+            let endpoint = endpoint.ok_or_else(no_preferences)?;
+            let url = below(endpoint, &[session.id().as_str(), "charging_preferences"]);
+            let platform = commands::platform(self.app, &network, Some(&self.owner.party))?;
+            Ok(platform.put(&url, &body).await)
+        };
+        let answer = commands::with_valid_token(self.app, &self.network, request).await??;
+        let answer = answer.as_str().map(str::to_owned);
+        answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
     }
-}
-
-/// Returns whether the network has used the id of its session again for that of another subject: a command for it would be for that one.
-async fn is_of_another(app: &App, session: &ObjectId, subject: &Subject) -> Result<bool, Error> {
-    let received = app.store.received(subject.tenant.mode, session).await?;
-    let matched = received.and_then(|received| received.matched);
-    Ok(matched.is_some_and(|matched| matched != *subject))
 }
 
 impl Network for Ocpi<'_> {
-    fn start<'a>(
+    fn send<'a>(
         &'a self,
-        request: &'a StartRequest,
+        subject: &'a Subject,
+        command: &'a Command,
     ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let Place { evse, connector } = &request.place;
-        let command = Command::StartSession {
-            token: Box::new(request.token.clone()),
-            location_id: evse.location.id().to_string(),
-            evse_uid: evse.uid.to_string(),
-            connector_id: connector.clone(),
-            authorization_reference: None,
+        let send = async move {
+            if let Some(session) = command.session()
+                && self.is_of_another(session, subject).await?
+            {
+                return Ok(CommandStatus::Rejected(Rejection::Unknown));
+            }
+            let (to, command) = (&self.owner.party, command.into());
+            commands::send(self.app, &self.network, to, &command, subject).await
         };
-        self.send(command, &request.subject).boxed()
+        send.boxed()
     }
 
-    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let command = Command::StopSession {
-            session_id: request.session.id().to_string(),
-        };
-        self.send_for(&request.session, command, &request.subject)
-            .boxed()
+    fn set_preferences<'a>(
+        &'a self,
+        subject: &'a Subject,
+        session: &'a ObjectId,
+        preferences: &'a ChargingPreferences,
+    ) -> BoxFuture<'a, Result<String, Error>> {
+        self.put_preferences(subject, session, preferences).boxed()
     }
 
-    fn reserve<'a>(
-        &'a self,
-        request: &'a ReserveRequest,
-    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let evse = &request.place.evse;
-        let command = Command::ReserveNow {
-            token: Box::new(request.token.clone()),
-            expiry_date: request.expires,
-            reservation_id: request.reservation_id.clone(),
-            location_id: evse.location.id().to_string(),
-            evse_uid: evse.uid.to_string(),
-            authorization_reference: None,
-        };
-        self.send(command, &request.subject).boxed()
+    fn supports_profiles(&self) -> bool {
+        let (module, role) = (module::CHARGING_PROFILES, InterfaceRole::Receiver);
+        self.network.object.endpoint(module, role).is_some()
     }
+}
 
-    fn cancel<'a>(
-        &'a self,
-        request: &'a CancelRequest,
-    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let command = Command::CancelReservation {
-            reservation_id: request.reservation_id.clone(),
-        };
-        self.send(command, &request.subject).boxed()
-    }
-
-    fn set_profile<'a>(
-        &'a self,
-        request: &'a ProfileRequest,
-    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let session_id = request.session.id().to_string();
-        let command = match &request.profile {
-            Some(profile) => Command::SetChargingProfile {
-                session_id,
-                charging_profile: profile.into(),
-            },
-            None => Command::ClearChargingProfile { session_id },
-        };
-        self.send_for(&request.session, command, &request.subject)
-            .boxed()
-    }
+/// The adapter of the protocol of a network. Each protocol is registered here.
+fn adapter<'a>(app: &'a App, network: Stored<OcpiNetwork>, owner: Owner) -> Box<dyn Network + 'a> {
+    Box::new(Ocpi {
+        app,
+        network,
+        owner,
+    })
 }
 
 /// The operator of a station; none if its network does not reach its party, and in live mode also if the station has no network.
@@ -201,7 +132,7 @@ pub async fn of_station<'a>(
     of_owner(app, mode, location.owner()).await
 }
 
-/// The operator of a party's stations; none if its network does not reach the party.
+/// The operator of a party's stations; none if commands may not be sent to the party ([`OcpiNetwork::reaches`]).
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -210,19 +141,34 @@ pub async fn of_owner<'a>(
     mode: Mode,
     owner: &Owner,
 ) -> Result<Option<Box<dyn Network + 'a>>, Error> {
-    let ocpi = over_ocpi(app, mode, owner).await?;
-    Ok(ocpi.map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
-}
-
-/// A party of a network, if commands may be sent to it ([`OcpiNetwork::reaches`]).
-async fn over_ocpi<'a>(app: &'a App, mode: Mode, owner: &Owner) -> Result<Option<Ocpi<'a>>, Error> {
     let network = app.store.network_of(mode, owner).await?;
     let reached = network.filter(|network| network.object.reaches(&owner.party));
-    Ok(reached.map(|network| Ocpi {
-        app,
-        network,
-        owner: owner.clone(),
-    }))
+    Ok(reached.map(|network| adapter(app, network, owner.clone())))
+}
+
+/// Sends a command to a party. It is rejected as not sent if its network does not reach the party.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached. Errors at the network are returned in the status.
+pub async fn send(
+    app: &App,
+    owner: &Owner,
+    subject: &Subject,
+    command: &Command,
+) -> Result<CommandStatus, Error> {
+    match of_owner(app, subject.tenant.mode, owner).await? {
+        Some(operator) => operator.send(subject, command).await,
+        None => Ok(CommandStatus::Rejected(Rejection::NotSent)),
+    }
+}
+
+/// Returns whether a party's network passes charging profiles on, also while it does not reach the party.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn supports_profiles(app: &App, mode: Mode, owner: &Owner) -> Result<bool, Error> {
+    let network = app.store.network_of(mode, owner).await?;
+    Ok(network.is_some_and(|network| adapter(app, network, owner.clone()).supports_profiles()))
 }
 
 /// Sends the preferences of the driver of a session to the session's network. Returns the operator's response, such as `ACCEPTED` or
@@ -230,7 +176,7 @@ async fn over_ocpi<'a>(app: &'a App, mode: Mode, owner: &Owner) -> Result<Option
 ///
 /// # Errors
 /// 400 if the session does not exist, the network does not support preferences, or it refuses them; 409 if the session does not take place
-/// at a connected network at present; 503 if the network cannot be reached.
+/// at a connected network at present, or the network has used its id again; 503 if the network cannot be reached.
 pub async fn set_charging_preferences(
     app: &App,
     tenant: &Tenant,
@@ -244,24 +190,12 @@ pub async fn set_charging_preferences(
     let (Some(reported), SessionStatus::Active) = (reported, session.object.status()) else {
         return Err(conflict("The session is not active at a charging network."));
     };
-    let operator = over_ocpi(app, tenant.mode, reported.owner()).await?;
-    let Ocpi { network, owner, .. } =
-        operator.ok_or_else(|| conflict("The network is not connected."))?;
-    let body = serde_json::to_value(preferences).map_err(Error::internal)?;
-    let (to, body) = (&owner.party, &body);
-    let request = async |network: Stored<OcpiNetwork>| {
-        let endpoint = network
-            .object
-            .endpoint(module::SESSIONS, InterfaceRole::Sender);
-        let endpoint = endpoint
-            .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
-        let url = below(endpoint, &[reported.id().as_str(), "charging_preferences"]);
-        let platform = commands::platform(app, &network, Some(to))?;
-        Ok(platform.put(&url, body).await)
-    };
-    let answer = commands::with_valid_token(app, &network, request).await??;
-    let answer = answer.as_str().map(str::to_owned);
-    answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
+    let operator = of_owner(app, tenant.mode, reported.owner()).await?;
+    let operator = operator.ok_or_else(|| conflict("The network is not connected."))?;
+    let subject = Subject::new(tenant.clone(), session.object.id.clone());
+    operator
+        .set_preferences(&subject, reported, preferences)
+        .await
 }
 
 /// The place of a connector of a network's station; none for a station without a network.

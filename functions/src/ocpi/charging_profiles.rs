@@ -3,7 +3,7 @@
 
 use crate::App;
 use axum::extract::{Path, State};
-use ocpi::command::CommandType;
+use models::ports::network::CommandKind;
 
 use super::commands::store;
 use super::edge::{Json, Party};
@@ -27,7 +27,6 @@ async fn create(
     Path((_, id)): Path<(String, String)>,
     Json(body): Json,
 ) -> Result {
-    use CommandType::{ClearChargingProfile, SetChargingProfile};
-    let is_kind = |kind| matches!(kind, ClearChargingProfile | SetChargingProfile);
+    let is_kind = |kind| matches!(kind, CommandKind::SetProfile | CommandKind::ClearProfile);
     store(&app, &party, &id, &body, is_kind).await
 }

@@ -6,6 +6,7 @@
 use crate::App;
 use axum::extract::{Path, State};
 use kernel::{Error, Id, Kind};
+use models::ports::network::CommandKind;
 use ocpi::command::{CommandResult, CommandType};
 use ocpi::envelope::StatusCode;
 use ocpi::reader::lenient;
@@ -35,7 +36,7 @@ async fn create(
     Path((_, command, id)): Path<(String, String, String)>,
     Json(body): Json,
 ) -> Result {
-    let kind = CommandType::from_name(&command);
+    let kind = CommandType::from_name(&command).map(CommandKind::from);
     store(&app, &party, &id, &body, |sent| Some(sent) == kind).await
 }
 
@@ -45,7 +46,7 @@ pub(super) async fn store(
     party: &Party,
     id: &str,
     body: &Value,
-    is_kind: impl Fn(CommandType) -> bool,
+    is_kind: impl Fn(CommandKind) -> bool,
 ) -> Result {
     let sent: CommandResult =
         lenient(body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
@@ -64,7 +65,7 @@ pub(super) async fn store(
         let own = stored.filter(is_own);
         let mut command = own.ok_or_else(|| Reply::not_found("There is no such command."))?;
         let before = command.results.len();
-        command.add_result(sent.result, app.now());
+        command.add_result(sent.result.into(), app.now());
         match app
             .store
             .put_command(party.mode, &command, Some(before))

@@ -1,13 +1,11 @@
-//! A confirmed reservation at the network of its station: RESERVE_NOW, its result, and CANCEL_RESERVATION
+//! A confirmed reservation at the network of its station: the command to reserve, its result, and the command to cancel
 //! ([`models::reservation::outward`] describes the life cycle).
 //!
 //! The messages are sent to `operate-network`, which may call networks: when a reservation is to be sent, when the result of its command
 //! has arrived or is lost, and when it has ended.
 
 use kernel::{Error, Id, Origin, Tenant};
-use models::ports::network::{
-    CancelRequest, CommandStatus, Network, ReserveOutcome, ReserveRequest, Subject,
-};
+use models::ports::network::{Command, CommandStatus, Network, ReserveOutcome, Subject};
 use models::ports::{JobSubject, digest_of};
 use models::reservation::Reserved;
 use models::reservation::outward::{OutwardReservation, OutwardState};
@@ -77,11 +75,12 @@ async fn send(
     let (Some(reserved), Some(outward)) = (reserved, reservation.outward().cloned()) else {
         return Ok(());
     };
+    let subject = Subject::new(tenant.clone(), reservation.object.id.clone());
     let command = command(app, tenant, &reservation, &reserved, &outward).await?;
     reservation.begin_outward(app.now());
     save(app, tenant, &mut reservation).await?;
     let response = match command {
-        Some((network, request)) => Some(network.reserve(&request).await?),
+        Some((network, reserve)) => Some(network.send(&subject, &reserve).await?),
         None => None,
     };
     let (id, now) = (reservation.object.id.clone(), app.now());
@@ -129,7 +128,7 @@ async fn command<'a>(
     reservation: &Stored<Reservation>,
     reserved: &Reserved,
     outward: &OutwardReservation,
-) -> Result<Option<(Box<dyn Network + 'a>, ReserveRequest)>, Error> {
+) -> Result<Option<(Box<dyn Network + 'a>, Command)>, Error> {
     let (station, driver) = (&reserved.station, &reservation.object.driver);
     let station = app.store.find::<ChargingStation>(tenant, station).await?;
     let driver = app.store.find::<Driver>(tenant, driver).await?;
@@ -141,15 +140,14 @@ async fn command<'a>(
     let Some(place) = connector.and_then(|connector| operator::place(&station, connector)) else {
         return Ok(None);
     };
-    let request = ReserveRequest {
-        subject: Subject::new(tenant.clone(), reservation.object.id.clone()),
+    let reserve = Command::Reserve {
         place,
         token: charge_cards::app_token(app, tenant, &driver.object).await?,
         reservation_id: outward.id.clone(),
         expires: reserved.expires(),
     };
     let network = operator::of_station(app, tenant.mode, &station).await?;
-    Ok(network.map(|network| (network, request)))
+    Ok(network.map(|network| (network, reserve)))
 }
 
 /// Checks the result of RESERVE_NOW.
@@ -224,11 +222,11 @@ impl Job for CancelAtNetwork {
         let Some(network) = network else {
             return Ok(());
         };
-        let request = CancelRequest {
-            subject: Subject::new(tenant.clone(), reservation.clone()),
+        let subject = Subject::new(tenant.clone(), reservation.clone());
+        let cancel = Command::Cancel {
             reservation_id: outward.to_owned(),
         };
-        let answer = network.cancel(&request).await?;
+        let answer = network.send(&subject, &cancel).await?;
         tracing::info!(object.id = %reservation, ?answer, "a reservation was cancelled at its network");
         Ok(())
     }

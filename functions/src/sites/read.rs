@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::App;
+use crate::networks::operator;
 use kernel::time::{DAY, HOUR};
 use kernel::{Error, Id, Kind, Mode, Result, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
@@ -20,7 +21,6 @@ use models::site::{MOST_VEHICLES, SiteDay, days_of};
 use models::{
     ChargingSession, ChargingStation, Site, Stored, Vehicle, VehicleDepartures, VehicleTelemetry,
 };
-use ocpi::versions::{InterfaceRole, module};
 use table::calendars::Calendars;
 use table::keys::Partition;
 use table::list::PageRequest;
@@ -149,11 +149,7 @@ async fn profile_takers(
         }
         let is_passed_on = match passed_on.get(owner) {
             Some(known) => *known,
-            None => {
-                let network = app.store.network_of(tenant.mode, owner).await?;
-                let (module, role) = (module::CHARGING_PROFILES, InterfaceRole::Receiver);
-                network.is_some_and(|network| network.object.endpoint(module, role).is_some())
-            }
+            None => operator::supports_profiles(app, tenant.mode, owner).await?,
         };
         passed_on.insert(owner, is_passed_on);
         if is_passed_on {

@@ -93,7 +93,7 @@ impl fmt::Display for PartyId {
     }
 }
 
-/// The modules of OCPI whose objects are stored as they are received.
+/// The kinds of objects of networks that are stored as they are received, under the names of the modules of OCPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::EnumString)]
@@ -115,8 +115,8 @@ impl Module {
         name.parse().ok()
     }
 
-    /// Returns the maximum length of the id of an object of the module, in characters: `CiString(39)` for CDRs, so that the CDR that
-    /// credits another one may have its id and a suffix, and `CiString(36)` for all others (OCPI 2.2.1 and 2.3.0).
+    /// Returns the maximum length of the id of such an object, in characters: 39 for CDRs, so that the CDR that credits another one may
+    /// have its id and a suffix, and 36 for all others (`CiString` of OCPI 2.2.1 and 2.3.0).
     pub fn longest_id(self) -> usize {
         match self {
             Self::Cdrs => 39,

@@ -8,7 +8,6 @@ use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::cdr::Cdr;
-use super::command::ResultType;
 use super::cost::{ChargingPeriod, Cost};
 use super::periods::bounded_segments;
 use super::reader::MOST;
@@ -17,7 +16,6 @@ use super::tariff::Tariff;
 use kernel::time::{HOUR, millis, whole_millis};
 use kernel::{Currency, SignedDuration, Timestamp};
 use models::charging::tariff::Segment;
-use models::charging_session::SessionFailedReason;
 use models::charging_session::network::{
     Billed, CdrReport, ReportedState, SessionReport, Times, Total,
 };
@@ -137,23 +135,6 @@ impl Cdr {
             .filter_map(Result::ok)
             .map(super::tariff::ReadTariff::into_prices);
         prices.flatten().collect()
-    }
-}
-
-impl ResultType {
-    /// Returns the reason why a session does not begin after this result of START_SESSION; `None` if it may begin.
-    pub fn failure(self) -> Option<SessionFailedReason> {
-        match self {
-            Self::Accepted | Self::Timeout => None,
-            Self::EvseInoperative => Some(SessionFailedReason::OutOfOrder),
-            Self::Failed => Some(SessionFailedReason::Other),
-            Self::CanceledReservation
-            | Self::EvseOccupied
-            | Self::NotSupported
-            | Self::Rejected
-            | Self::UnknownReservation
-            | Self::Unknown => Some(SessionFailedReason::NetworkRejected),
-        }
     }
 }
 
@@ -481,27 +462,6 @@ mod tests {
                 net: 384,
                 gross: 384
             }
-        );
-    }
-
-    #[test]
-    fn accepted_and_timeout_results_do_not_fail_a_session() {
-        for result in [ResultType::Accepted, ResultType::Timeout] {
-            assert_eq!(result.failure(), None);
-        }
-        let reason = |result: ResultType| result.failure().unwrap();
-        assert_eq!(
-            reason(ResultType::EvseInoperative),
-            SessionFailedReason::OutOfOrder
-        );
-        assert_eq!(reason(ResultType::Failed), SessionFailedReason::Other);
-        assert_eq!(
-            reason(ResultType::EvseOccupied),
-            SessionFailedReason::NetworkRejected
-        );
-        assert_eq!(
-            reason(ResultType::Unknown),
-            SessionFailedReason::NetworkRejected
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Requests about tokens: authorizations, preferences, and a hub's reports about the parties that send them.
+//! Requests about tokens: authorizations, and a hub's reports about the parties that send them.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,31 +27,6 @@ pub struct AuthorizationInfo {
     /// The operator repeats it in the session and its CDR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_reference: Option<String>,
-}
-
-/// The preferences of a driver, which an operator that supports smart charging takes into account (OCPI 2.2.1-d2, "ChargingPreferences").
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChargingPreferences {
-    pub profile_type: ProfileType,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub departure_time: Option<Timestamp>,
-    /// kWh
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub energy_need: Option<f64>,
-    /// Whether the vehicle's battery may be discharged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discharge_allowed: Option<bool>,
-}
-
-/// The priority of a driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ProfileType {
-    Cheap,
-    Fast,
-    Green,
-    Regular,
 }
 
 /// A hub's report about a party that is connected to it. A party has one for each of its roles.

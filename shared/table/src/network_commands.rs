@@ -9,8 +9,9 @@ use kernel::time::days;
 use kernel::{Error, Id, Mode, Result, SignedDuration, Timestamp};
 use models::charging_session::SessionFailedReason;
 use models::network::Owner;
-use models::ports::network::{ReserveOutcome, Subject};
-use ocpi::command::{CommandType, ResponseType, ResultType};
+use models::ports::network::{
+    CommandKind, CommandResponse, CommandResult, ReserveOutcome, Subject,
+};
 
 /// A command that was sent to a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,12 +19,12 @@ pub struct SentCommand {
     pub id: Id,
     /// The party that it was sent to.
     pub to: Owner,
-    pub command: CommandType,
+    pub command: CommandKind,
     /// The subject of the command, such as a charging session or a reservation.
     pub subject: Subject,
     pub sent: Timestamp,
     /// The operator's response; `None` while there is none, or if it could not be read.
-    pub response: Option<ResponseType>,
+    pub response: Option<CommandResponse>,
     /// The time after which the result counts as lost.
     pub deadline: Timestamp,
     /// The results in the order in which they arrived; [`SentCommand::result`] returns the effective one.
@@ -32,7 +33,7 @@ pub struct SentCommand {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutcome {
-    pub result: ResultType,
+    pub result: CommandResult,
     pub received: Timestamp,
 }
 
@@ -87,27 +88,34 @@ impl Store {
 
 impl SentCommand {
     /// Returns the effective result: the first one, unless it is a time-out, after which the station may still have executed the command.
-    pub fn result(&self) -> Option<ResultType> {
+    pub fn result(&self) -> Option<CommandResult> {
         let mut results = self.results.iter().map(|outcome| outcome.result);
         let final_one = results
             .clone()
-            .find(|result| *result != ResultType::Timeout);
+            .find(|result| *result != CommandResult::TimedOut);
         final_one.or_else(|| results.next())
     }
 
     /// Returns the outcome of a command to start a session: it was started, or the reason of the failure. Returns `None` while that is
     /// open, and for any other command.
     pub fn start_outcome(&self) -> Option<Result<(), SessionFailedReason>> {
-        if self.command != CommandType::StartSession {
+        if self.command != CommandKind::Start {
             return None;
         }
         if self.is_refused() {
             return Some(Err(SessionFailedReason::NetworkRejected));
         }
-        let result = self.result()?;
-        match result.failure() {
-            Some(reason) => Some(Err(reason)),
-            None => (result == ResultType::Accepted).then_some(Ok(())),
+        match self.result()? {
+            CommandResult::Accepted => Some(Ok(())),
+            CommandResult::TimedOut => None,
+            CommandResult::OutOfOrder => Some(Err(SessionFailedReason::OutOfOrder)),
+            CommandResult::Failed => Some(Err(SessionFailedReason::Other)),
+            CommandResult::ReservationEnded
+            | CommandResult::Occupied
+            | CommandResult::NotSupported
+            | CommandResult::Rejected
+            | CommandResult::UnknownReservation
+            | CommandResult::Unknown => Some(Err(SessionFailedReason::NetworkRejected)),
         }
     }
 
@@ -115,29 +123,29 @@ impl SentCommand {
     pub fn reserve_outcome(&self) -> ReserveOutcome {
         let mut results = self.results.iter().map(|outcome| outcome.result);
         // A network may end a reservation that it has accepted.
-        if results.any(|result| result == ResultType::CanceledReservation) {
+        if results.any(|result| result == CommandResult::ReservationEnded) {
             return ReserveOutcome::Refused;
         }
         match self.result() {
-            None | Some(ResultType::Timeout) => ReserveOutcome::Open,
-            Some(ResultType::Accepted) => ReserveOutcome::Kept,
+            None | Some(CommandResult::TimedOut) => ReserveOutcome::Open,
+            Some(CommandResult::Accepted) => ReserveOutcome::Kept,
             Some(_) => ReserveOutcome::Refused,
         }
     }
 
     /// Returns whether the charging point has accepted a profile; `None` while that is open, and for any other command.
     pub fn profile_outcome(&self) -> Option<bool> {
-        if self.command != CommandType::SetChargingProfile {
+        if self.command != CommandKind::SetProfile {
             return None;
         }
         let refused = self.is_refused().then_some(false);
-        refused.or_else(|| Some(self.result()? == ResultType::Accepted))
+        refused.or_else(|| Some(self.result()? == CommandResult::Accepted))
     }
 
     /// Returns whether the charging point has cleared a profile, or has none.
     pub fn has_cleared_profile(&self) -> bool {
-        let cleared = [ResultType::Accepted, ResultType::Unknown];
-        self.command == CommandType::ClearChargingProfile
+        let cleared = [CommandResult::Accepted, CommandResult::Unknown];
+        self.command == CommandKind::ClearProfile
             && self
                 .result()
                 .is_some_and(|result| cleared.contains(&result))
@@ -145,16 +153,79 @@ impl SentCommand {
 
     fn is_refused(&self) -> bool {
         self.response
-            .is_some_and(|response| response != ResponseType::Accepted)
+            .is_some_and(|response| response != CommandResponse::Accepted)
     }
 
     /// Adds a result that has arrived. Results after the tenth are ignored.
-    pub fn add_result(&mut self, result: ResultType, now: Timestamp) {
+    pub fn add_result(&mut self, result: CommandResult, now: Timestamp) {
         if self.results.len() < MAX_RESULTS {
             self.results.push(CommandOutcome {
                 result,
                 received: now,
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::{Kind, Tenant};
+    use models::network::PartyId;
+
+    fn command(command: CommandKind, results: &[CommandResult]) -> SentCommand {
+        let now = Timestamp::from_unix_millis(1_800_000_000_000);
+        let number = |kind| Id::from_number(kind, 1);
+        let tenant = Tenant::new(number(Kind::Account), Mode::Test);
+        let party = PartyId::new("NL", "EXA").unwrap();
+        let mut sent = SentCommand {
+            id: number(Kind::NetworkCommand),
+            to: Owner::new(number(Kind::Network), party),
+            command,
+            subject: Subject::new(tenant, number(Kind::ChargingSession)),
+            sent: now,
+            response: Some(CommandResponse::Accepted),
+            deadline: now,
+            results: Vec::new(),
+        };
+        for result in results {
+            sent.add_result(*result, now);
+        }
+        sent
+    }
+
+    #[test]
+    fn the_result_after_a_time_out_decides_about_a_start() {
+        use CommandResult::{Accepted, Failed, Occupied, OutOfOrder, TimedOut, Unknown};
+        let start =
+            |results: &[CommandResult]| command(CommandKind::Start, results).start_outcome();
+        for open in [&[][..], &[TimedOut]] {
+            assert_eq!(start(open), None);
+        }
+        assert_eq!(start(&[TimedOut, Accepted, Failed]), Some(Ok(())));
+        for (result, reason) in [
+            (OutOfOrder, SessionFailedReason::OutOfOrder),
+            (Failed, SessionFailedReason::Other),
+            (Occupied, SessionFailedReason::NetworkRejected),
+            (Unknown, SessionFailedReason::NetworkRejected),
+        ] {
+            assert_eq!(start(&[result]), Some(Err(reason)));
+        }
+        assert_eq!(command(CommandKind::Stop, &[Failed]).start_outcome(), None);
+    }
+
+    #[test]
+    fn an_accepted_reservation_can_end_at_the_station() {
+        use CommandResult::{Accepted, Occupied, ReservationEnded, TimedOut};
+        for (results, outcome) in [
+            (&[][..], ReserveOutcome::Open),
+            (&[TimedOut], ReserveOutcome::Open),
+            (&[TimedOut, Accepted], ReserveOutcome::Kept),
+            (&[Accepted, ReservationEnded], ReserveOutcome::Refused),
+            (&[Occupied], ReserveOutcome::Refused),
+        ] {
+            let reserve = command(CommandKind::Reserve, results);
+            assert_eq!(reserve.reserve_outcome(), outcome, "{results:?}");
         }
     }
 }

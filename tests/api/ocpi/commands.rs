@@ -1,18 +1,20 @@
 //! Tests of the OCPI module Commands: where the result of a command belongs, and which commands are repeated.
 
-use functions::networks::commands::{Response, send as send_command};
+use functions::networks::commands::send as send_command;
 use kernel::{Id, Kind, Mode};
 use models::Stored;
 use models::network::PartyId;
-use models::ports::network::Subject;
-use ocpi::command::{Command, ResponseType, ResultType};
+use models::ports::network::{
+    CommandKind, CommandResponse, CommandResult, CommandStatus, Rejection, Subject,
+};
+use ocpi::command::Command;
 use ocpi::network::Network;
 use serde_json::json;
 use table::networks::{SentCommand, operators};
 use tests::TestApp;
 use tests::platform::{Connected, manage_ok, send_expecting};
 
-async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
+async fn stop(app: &TestApp, cpo: &Connected) -> CommandStatus {
     let network = Id::from(cpo.network.as_str());
     let store = &app.app().store;
     let network = store.load(&operators(Mode::Test), &network).await;
@@ -25,9 +27,27 @@ async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
         app.alice.tenant(),
         Id::from_number(Kind::ChargingSession, 1),
     );
-    let sent = send_command(app.app(), &network, &to, &command, subject).await;
-    let sent = sent.expect("the table is there");
-    (sent.id, sent.response)
+    let status = send_command(app.app(), &network, &to, &command, &subject).await;
+    status.expect("the table is there")
+}
+
+/// Sends a command that the network accepts.
+async fn accepted(app: &TestApp, cpo: &Connected) -> Id {
+    match stop(app, cpo).await {
+        CommandStatus::Pending { command, .. } => command,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The commands that the network has received, as they are stored.
+async fn all_stored(app: &TestApp, cpo: &Connected) -> Vec<SentCommand> {
+    let mut commands = Vec::new();
+    for received in cpo.received("POST", "/2.2.1/commands") {
+        let url = received.body["response_url"].as_str().expect("a URL");
+        let (_, id) = url.rsplit_once('/').expect("an id");
+        commands.push(stored(app, &Id::from(id)).await);
+    }
+    commands
 }
 
 async fn stored(app: &TestApp, id: &Id) -> SentCommand {
@@ -38,8 +58,7 @@ async fn stored(app: &TestApp, id: &Id) -> SentCommand {
 #[tokio::test]
 async fn a_command_names_where_its_result_belongs() {
     let (app, cpo) = Connected::start().await;
-    let (id, response) = stop(&app, &cpo).await;
-    assert_eq!(response, Response::Accepted);
+    let id = accepted(&app, &cpo).await;
     let sent = cpo
         .received("POST", "/2.2.1/commands/STOP_SESSION")
         .remove(0);
@@ -49,23 +68,24 @@ async fn a_command_names_where_its_result_belongs() {
     assert_eq!(sent.body, body);
     assert_eq!(sent.headers["ocpi-to-party-id"], "EXA");
     assert_eq!(sent.headers["ocpi-from-party-id"], "FCS");
-    let response = stored(&app, &id).await.response;
-    assert_eq!(response, Some(ResponseType::Accepted));
+    let command = stored(&app, &id).await;
+    assert_eq!(command.command, CommandKind::Stop);
+    assert_eq!(command.response, Some(CommandResponse::Accepted));
     for result in ["TIMEOUT", "ACCEPTED", "ACCEPTED"] {
         let body = json!({"result": result});
         send_expecting(&app, &cpo.token, "POST", &url, Some(&body), (200, 1000)).await;
     }
     let results = stored(&app, &id).await.results.into_iter();
-    let results: Vec<ResultType> = results.map(|result| result.result).collect();
-    use ResultType::{Accepted, Timeout};
-    assert_eq!(results, [Timeout, Accepted, Accepted]);
+    let results: Vec<CommandResult> = results.map(|result| result.result).collect();
+    use CommandResult::{Accepted, TimedOut};
+    assert_eq!(results, [TimedOut, Accepted, Accepted]);
 }
 
 #[tokio::test]
 async fn a_result_belongs_to_the_network_that_the_command_was_sent_to() {
     let (app, cpo) = Connected::start().await;
     let other = Connected::other(&app).await;
-    let (id, _) = stop(&app, &cpo).await;
+    let id = accepted(&app, &cpo).await;
     let body = json!({"result": "ACCEPTED"});
     let path = format!("/commands/STOP_SESSION/{id}");
     other.expect("POST", &path, Some(&body), (404, 2000)).await;
@@ -82,15 +102,18 @@ async fn a_result_belongs_to_the_network_that_the_command_was_sent_to() {
 async fn refused_and_failed_commands_are_not_repeated() {
     let (app, cpo) = Connected::start().await;
     cpo.script().commands = Some(json!({"result": "UNKNOWN_SESSION", "timeout": 0}));
-    let refused = Response::Refused(ResponseType::UnknownSession);
-    assert_eq!(stop(&app, &cpo).await.1, refused);
+    let unknown = Rejection::Unknown;
+    assert_eq!(stop(&app, &cpo).await, CommandStatus::Rejected(unknown));
     cpo.script().fail = vec![503];
-    let (id, response) = stop(&app, &cpo).await;
-    assert!(matches!(response, Response::Failed(_)), "{response:?}");
-    assert_eq!(stored(&app, &id).await.response, None);
+    let failed = CommandStatus::Rejected(Rejection::Failed);
+    assert_eq!(stop(&app, &cpo).await, failed);
     // Commands are never repeated.
-    assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
+    let stored = all_stored(&app, &cpo).await.into_iter();
+    let responses: Vec<_> = stored.map(|command| command.response).collect();
+    let refused = CommandResponse::Rejected(unknown);
+    assert_eq!(responses, [Some(refused), None]);
     manage_ok(&app, json!({"action": "suspend", "network": cpo.network})).await;
-    assert!(matches!(stop(&app, &cpo).await.1, Response::NotSent(_)));
+    let not_sent = CommandStatus::Rejected(Rejection::NotSent);
+    assert_eq!(stop(&app, &cpo).await, not_sent);
     assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
 }

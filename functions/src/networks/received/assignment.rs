@@ -116,7 +116,7 @@ pub(super) async fn may_belong_to(
     }
     let Subject { tenant, id } = matched;
     let session = if id.is(Kind::ChargingSession) {
-        app.store.find::<ChargingSession>(tenant, id).await?
+        reference.charging_session(app, matched).await?
     } else {
         None
     };
@@ -170,7 +170,7 @@ pub(super) async fn assignment_of(
         }
         let subject = command.subject;
         if subject.id.is(Kind::ChargingSession) {
-            let session = app.store.find(&subject.tenant, &subject.id).await?;
+            let session = reference.charging_session(app, &subject).await?;
             let is_own = |session: &Stored<ChargingSession>| {
                 is_free(session, reference) && !is_of_another_time(session, reference)
             };

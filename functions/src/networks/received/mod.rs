@@ -29,6 +29,8 @@ mod assignment;
 mod by_card;
 mod update;
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
 use self::assignment::{
@@ -45,10 +47,8 @@ use crate::job::Job;
 use crate::reservations::unused;
 use kernel::time::{DAY, MINUTE, days};
 use kernel::{Error, Kind, Mode, SignedDuration, Timestamp};
-use models::ChargingSession;
 use models::charging_session::network::{ReportedState, SessionReport};
 use models::network::{ForeignId, Module, ObjectId};
-use models::ports::network::Subject;
 use models::ports::{JobSubject, digest_of};
 use ocpi::cdr::Cdr;
 use ocpi::reader::lenient;
@@ -132,6 +132,7 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
         started: believed_start(&report, object.received),
         ended: (report.state == ReportedState::Completed)
             .then(|| report.ended.unwrap_or(report.last_updated)),
+        read: OnceLock::new(),
     };
     let released = without_impossible_match(app, mode, &reference).await?;
     let reference = Reference {
@@ -182,6 +183,7 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
         connector: cdr.cdr_location.connector_id.as_ref(),
         started: cdr.start_date_time,
         ended: Some(cdr.end_date_time),
+        read: OnceLock::new(),
     };
     if cdr.is_for_unused_reservation() {
         return reservation(app, mode, &reference, &cdr).await;
@@ -283,9 +285,9 @@ async fn apply(
     let mut card = None;
     let found = match assignment {
         None => None,
-        Some(Assignment::Known(Subject { tenant, id })) => {
-            let session = app.store.find::<ChargingSession>(&tenant, &id).await?;
-            session.map(|session| (tenant, session))
+        Some(Assignment::Known(subject)) => {
+            let session = reference.charging_session(app, &subject).await?;
+            session.map(|session| (subject.tenant, session))
         }
         Some(Assignment::ByCard { holder, earlier }) => {
             let charger = charger_of(app, mode, &holder.tenant, reference).await?;
