@@ -1,6 +1,7 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
 //! one because its connector is out of order, closed in its window, or does not fit the vehicle any more.
 
+use kernel::time::MINUTE;
 use kernel::{Error, Id, Kind, Origin, SignedDuration, Tenant, Window};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::policies::{Limits, PolicyContext};
@@ -18,6 +19,7 @@ use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
 use super::expire::is_starting;
+use super::keep::KeepRules;
 use super::matcher::{Matcher, first_stations, is_operated};
 use super::plan::PlanInputs;
 use crate::function::Function;
@@ -26,6 +28,10 @@ use crate::{App, policies};
 
 /// The maximum number of times that one job moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;
+
+/// The time within which a station may have changed after it was read for an attempt that has booked it: only then its area and the policies
+/// are judged once more.
+const JUST_CHANGED: SignedDuration = MINUTE;
 
 /// Tries to confirm a pending reservation, or checks whether the connector of a confirmed one is still in order.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,6 +72,7 @@ impl Job for ConfirmReservation {
             app.store.find::<Reservation>(tenant, id),
             read_inputs_ahead(app, tenant, request.as_deref()),
         )?;
+        let mut is_booked = false;
         for _ in 0..MOVES {
             let Some(reservation) = found else {
                 return Ok(());
@@ -77,7 +84,8 @@ impl Job for ConfirmReservation {
                     attempt(app, &origin, reservation, inputs.take()).await?
                 }
                 (_, Some(window)) if due || !reservation.is_awaiting_rematch() => {
-                    if is_still_possible(app, &origin, &reservation, window).await? {
+                    let is_judged = is_booked || reservation.is_lost_by_station();
+                    if is_still_possible(app, &origin, &reservation, window, is_judged).await? {
                         reinstate(app, &origin, reservation).await?
                     } else if is_starting(app, &origin, &reservation).await? {
                         await_session(app, &origin, reservation).await?
@@ -87,6 +95,7 @@ impl Job for ConfirmReservation {
                 }
                 _ => Attempt::Settled,
             };
+            is_booked = matches!(done, Attempt::Booked(_));
             found = match done {
                 Attempt::Settled => return Ok(()),
                 Attempt::Booked(reservation) => Some(*reservation),
@@ -193,12 +202,15 @@ async fn read_inputs(
 }
 
 /// Returns whether the reserved connector is still in order and fits the vehicle, its network is connected and keeps it free, its station is
-/// open for the whole window, and the window can still begin.
+/// open for the whole window, and the window can still begin. If the reservation is judged, because its station has changed or its connector
+/// was just booked, its area and the policies also have to allow the station. Otherwise they do not matter: a policy that the tenant creates
+/// after the match does not release the reservation from its fee.
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
     reservation: &Stored<Reservation>,
     window: Window,
+    is_judged: bool,
 ) -> Result<bool, Error> {
     if reservation.is_refused() {
         return Ok(false);
@@ -216,12 +228,21 @@ async fn is_still_possible(
             && station.object.is_reservable_for(&reserved.connector, plug)
             && opening_hours::is_open(&station.object, &window)
     };
-    match station.filter(in_order) {
-        Some(station) if matching::can_begin(&window, origin.now) => {
-            is_operated(app, origin.tenant.mode, &station).await
-        }
-        _ => Ok(false),
+    let Some(station) = station.filter(in_order) else {
+        return Ok(false);
+    };
+    if !matching::can_begin(&window, origin.now)
+        || !is_operated(app, origin.tenant.mode, &station).await?
+    {
+        return Ok(false);
     }
+    let is_changed = reservation.is_awaiting_rematch()
+        || origin.now.since(station.object.updated) < JUST_CHANGED;
+    if !is_judged || !is_changed {
+        return Ok(true);
+    }
+    let rules = KeepRules::read(app, &origin.tenant, &reservation.object).await?;
+    Ok(rules.is_none_or(|rules| rules.allow(reservation, &station.object, origin)))
 }
 
 /// Ends the search for another connector, because the reserved one can be used again.

@@ -87,6 +87,33 @@ pub fn replan_reason(before: &ChargingStation, after: &ChargingStation) -> Optio
     (prices(before) != prices(after)).then_some(ReplanReason::Price)
 }
 
+/// Returns whether the area of a reservation or a policy may refuse a connector after a change of its station and not before: not if
+/// nothing else than amounts of its prices has changed, and none of them has risen.
+pub fn may_be_refused(
+    before: &ChargingStation,
+    after: &ChargingStation,
+    connector: &Connector,
+) -> bool {
+    let Some(after_change) = after.connector(&connector.id) else {
+        return false;
+    };
+    let is_elsewhere = before.location != after.location
+        || before.operator != after.operator
+        || before.timezone != after.timezone;
+    let (old, new) = (&connector.pricing, &after_change.pricing);
+    let has_not_risen = |(old, new): (&Price, &Price)| {
+        let renamed = Price {
+            price: old.price,
+            price_decimal: old.price_decimal.clone(),
+            ..new.clone()
+        };
+        renamed == *old && new.gross() <= old.gross()
+    };
+    let is_no_dearer =
+        old == new || old.len() == new.len() && old.iter().zip(new).all(has_not_risen);
+    is_elsewhere || connector.power != after_change.power || !is_no_dearer
+}
+
 /// Returns the data of a station, apart from its prices, that decide whether and for how long a vehicle can charge there, and with which
 /// carbon dioxide.
 fn service(station: &ChargingStation) -> impl PartialEq + use<'_> {
