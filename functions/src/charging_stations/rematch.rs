@@ -21,7 +21,7 @@ use crate::reservations::replan::ReplanStation;
 use crate::stream::record::StreamRecord;
 
 /// Requests a rematch of the reservations whose connectors are now out of order, cannot be reserved any longer, are not published, or have
-/// another plug, whose station is now closed in their window, or whose area or policies now refuse it, plans the reservations by need again whose block is at the station, if it depends on the change,
+/// another plug, whose station is now closed in their window, whose area or policies now refuse it, or whose need is missed there, plans the reservations by need again whose block is at the station, if it depends on the change,
 /// and plans the sites again whose vehicles can be charged with more or less power than before, or at other prices.
 ///
 /// # Errors
@@ -94,12 +94,18 @@ impl StationChange<'_> {
         if !connector.is_some_and(|connector| may_be_refused(self.old, self.new, connector)) {
             return Ok(false);
         }
-        let rules = KeepRules::read(app, &origin.tenant, &reservation.object).await?;
-        Ok(rules.is_some_and(|rules| rules.are_broken_by(reservation, self.old, self.new, origin)))
+        let Some(rules) = KeepRules::read(app, &origin.tenant, &reservation.object).await? else {
+            return Ok(false);
+        };
+        // From the start of the window on, the session says how much of the need it cannot charge.
+        let is_ahead = origin.now < reserved.window.from;
+        Ok(rules.are_broken_by(reservation, self.old, self.new, origin)
+            || is_ahead && rules.are_missed_by(reservation, self.old, self.new, origin))
     }
 }
 
-/// Requests a rematch of the reservations whose connector or window at the station is lost, or is refused by their area or by policies.
+/// Requests a rematch of the reservations whose connector or window at the station is lost, is refused by their area or by policies, or
+/// charges less than they need.
 async fn rematch(
     app: &App,
     mode: Mode,

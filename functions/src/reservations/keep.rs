@@ -1,5 +1,6 @@
 //! Judges whether a confirmed reservation can keep its connector after a change of the station, by the rules of matching that such a change
-//! can violate: the area of the reservation and the policies in enforcement, at the effective price in the reserved window.
+//! can violate: the area of the reservation, the policies in enforcement at the effective price in the reserved window, and the energy of a
+//! need.
 //!
 //! The policies are the tenant's own business, so they release a reservation only from a change of the station that they refuse: the
 //! station before the change has to be allowed, and the station after it refused, by the policies of the moment of the change. A policy that
@@ -12,8 +13,10 @@
 use kernel::error::ErrorClass;
 use kernel::{Error, Origin, Tenant};
 use models::charging::matching::{self, MatchRequest};
+use models::charging::plan;
 use models::charging::policies::{Limits, PolicyContext};
 use models::reservation::Reserved;
+use models::reservation::need::Shortfall;
 use models::{ChargingStation, Fleet, Policy, Reservation, Stored};
 
 use super::plan::{Named, read_named};
@@ -69,6 +72,32 @@ impl KeepRules {
         };
         let allowed = self.judge(reservation, origin, admits);
         allowed.unwrap_or_default()
+    }
+
+    /// Checks whether a change of the station is the reason why the vehicle charges less of its need in the reserved window than was planned.
+    pub fn are_missed_by(
+        &self,
+        reservation: &Stored<Reservation>,
+        before: &ChargingStation,
+        after: &ChargingStation,
+        origin: &Origin,
+    ) -> bool {
+        let [before, after] =
+            [before, after].map(|station| self.shortfall(reservation, station, origin));
+        after.is_some_and(|after| before.is_none_or(|before| after.energy < before.energy))
+    }
+
+    /// Returns what the vehicle cannot charge of its need in the reserved window, if that is more than was planned.
+    pub fn shortfall(
+        &self,
+        reservation: &Stored<Reservation>,
+        station: &ChargingStation,
+        origin: &Origin,
+    ) -> Option<Shortfall> {
+        self.judge(reservation, origin, |request, reserved| {
+            let connector = station.connector(&reserved.connector)?;
+            plan::shortfall(request, station, connector, &reserved.window)
+        })
     }
 
     fn judge<R>(
