@@ -19,13 +19,14 @@ use models::ports::network::{
 };
 use models::reservation::ReservationStatus;
 use models::reservation::outward::OutwardReservation;
-use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
+use models::{Action, Adjustment, ChargingSession, ChargingStation, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use table::calendars::CalendarHold;
 use table::networks::SentCommand;
 
 use super::end::fulfilled;
+use super::start::is_published;
 use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
@@ -158,7 +159,8 @@ pub async fn writes_of_decision<'a>(
     writes_of_price_change(app, origin, before, session, outcome, cdr).await
 }
 
-/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline.
+/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline, or if its
+/// connector is lost while it waits for room.
 async fn start(
     app: &App,
     origin: &Origin,
@@ -178,6 +180,12 @@ async fn start(
         .store
         .load::<Driver>(tenant, &session.object.driver)
         .await?;
+    if let Some(reason) = obstacle(app, tenant, &session.object, &driver.object).await? {
+        let before = session.clone();
+        session.fail_start(reason, now);
+        let tx = writes_of_change(app, origin, &before, &mut session).await?;
+        return tx.commit_without_response().await;
+    }
     let token = tokens::of_driver(app, tenant, &driver.object).await?;
     let mut tx = app.store.begin(origin);
     match admit(app, origin, &session.object).await? {
@@ -214,6 +222,28 @@ async fn start(
         session.fail_start(reason, now)
     })
     .await
+}
+
+/// Returns why a start that has waited for room at its site cannot be sent any more: the station may have changed since the session was
+/// created. Nothing is read for a start that has not waited.
+async fn obstacle(
+    app: &App,
+    tenant: &Tenant,
+    session: &ChargingSession,
+    driver: &Driver,
+) -> Result<Option<SessionFailedReason>, Error> {
+    if !session.state.is_waiting_for_room() {
+        return Ok(None);
+    }
+    let station = &session.charging_station;
+    let station = app.store.find::<ChargingStation>(tenant, station).await?;
+    Ok(match station {
+        Some(station) if station.object.is_in_order(&session.connector) => {
+            let is_published = is_published(app, tenant, &station.internal, driver).await?;
+            (!is_published).then_some(SessionFailedReason::Other)
+        }
+        _ => Some(SessionFailedReason::OutOfOrder),
+    })
 }
 
 /// Returns why a session fails whose start was rejected.
