@@ -9,7 +9,7 @@ use kernel::time::{DAY, MINUTE};
 use kernel::{Error, Id, Origin, Tenant, Timestamp, Window};
 use models::charging::calendar::CalendarOwner;
 use models::charging::session::{CdrOutcome, HOLD};
-use models::charging_session::network::{longest_until, newest_bill};
+use models::charging_session::network::{CdrReport, longest_until, newest_bill};
 use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatus, wrong_state};
 use models::network::ObjectId;
 use models::ports::JobSubject;
@@ -110,6 +110,7 @@ impl OperateSession {
             }
             SessionStatus::Completed => {
                 session.repeat_review(origin.now);
+                raise_power(app, &origin.tenant, &mut session, None).await?;
                 outcome = session.close_without_cdr(&app.settings.plausibility, origin.now);
             }
             SessionStatus::Cancelled | SessionStatus::Failed => {}
@@ -117,6 +118,26 @@ impl OperateSession {
         let tx = writes_of_price_change(app, &origin, &before, &mut session, outcome, None).await?;
         tx.commit_without_response().await
     }
+}
+
+/// Raises the power of a session's charging point to the present one, if the energy of a CDR, or else of the session, is more than it could
+/// deliver with the power that is known: its operator may have increased the power during the session. Otherwise nothing is read.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn raise_power(
+    app: &App,
+    tenant: &Tenant,
+    session: &mut Stored<ChargingSession>,
+    cdr: Option<&CdrReport>,
+) -> Result<(), Error> {
+    if session.exceeds_power(cdr, app.now()) {
+        let station = &session.object.charging_station;
+        if let Some(station) = app.store.find::<ChargingStation>(tenant, station).await? {
+            session.raise_power(&station.object);
+        }
+    }
+    Ok(())
 }
 
 /// Adds the writes of a session whose price has changed or was decided, by a CDR or without one.
