@@ -305,8 +305,8 @@ async fn restrict(app: &TestApp, vehicle: &str, rules: Value) {
     app.drain().await;
 }
 
-/// A reservation under these rules that is confirmed at the only station, where a kWh costs 40 cents, half an hour before its window: its path, the
-/// station and the vehicle.
+/// A reservation under these rules that is confirmed at the only station, where a kWh costs 40 cents, half an hour before its window: its
+/// path, the station and the vehicle.
 async fn confirmed_under(app: &TestApp, rules: Option<Value>) -> (String, String, String) {
     let crew = app.crew(&app.alice).await;
     let station = app.station(priced(40, json!({}))).await;

@@ -180,8 +180,8 @@ pub async fn writes_of_decision<'a>(
     writes_of_price_change(app, origin, before, session, outcome, cdr).await
 }
 
-/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline, or if its
-/// connector is lost while it waits for room.
+/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline, or if
+/// its connector is lost while it waits for room.
 async fn start(
     app: &App,
     origin: &Origin,
@@ -519,8 +519,8 @@ async fn fulfil_reservation(
     }
 }
 
-/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires. One whose EVSE was released because
-/// the session was at another one may expire at once: then its time is returned, which is to be released.
+/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires. One whose EVSE was released
+/// because the session was at another one may expire at once: then its time is returned, which is to be released.
 async fn await_vehicle_again(
     app: &App,
     tx: &mut UnitOfWork<'_>,

@@ -21,8 +21,9 @@ use crate::reservations::replan::ReplanStation;
 use crate::stream::record::StreamRecord;
 
 /// Requests a rematch of the reservations whose connectors are now out of order, cannot be reserved any longer, are not published, or have
-/// another plug, whose station is now closed in their window, whose area or policies now refuse it, or whose need is missed there, plans the reservations by need again whose block is at the station, if it depends on the change,
-/// and plans the sites again whose vehicles can be charged with more or less power than before, or at other prices.
+/// another plug, whose station is now closed in their window, whose area or policies now refuse it, or whose need is missed there, plans
+/// the reservations by need again whose block is at the station, if it depends on the change, and plans the sites again whose vehicles can
+/// be charged with more or less power than before, or at other prices.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -165,8 +166,8 @@ pub async fn leave(app: &App, mode: Mode, station: &ChargingStation) -> Result<(
     done
 }
 
-/// Returns the reservations in the calendars of EVSEs. A calendar that cannot be read does not prevent the rematch of the reservations in the
-/// others: its error is returned beside them.
+/// Returns the reservations in the calendars of EVSEs. A calendar that cannot be read does not prevent the rematch of the reservations in
+/// the others: its error is returned beside them.
 async fn reserved_at(
     app: &App,
     mode: Mode,

@@ -30,8 +30,8 @@ use crate::{App, policies};
 /// The maximum number of times that one job moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;
 
-/// The time within which a station may have changed after it was read for an attempt that has booked it: only then its area and the policies
-/// are judged once more.
+/// The time within which a station may have changed after it was read for an attempt that has booked it: only then its area and the
+/// policies are judged once more.
 const JUST_CHANGED: SignedDuration = MINUTE;
 
 /// Tries to confirm a pending reservation, or checks whether the connector of a confirmed one is still in order.
@@ -142,8 +142,8 @@ struct Drive {
 }
 
 impl Inputs {
-    /// The driver and the vehicle. Unless the reservation is confirmed, they and the vehicle's fleet have to be active, and the driver has to be
-    /// the vehicle's or in its fleet.
+    /// The driver and the vehicle. Unless the reservation is confirmed, they and the vehicle's fleet have to be active, and the driver has
+    /// to be the vehicle's or in its fleet.
     ///
     /// # Errors
     /// The reason for which the attempt fails.
@@ -244,8 +244,8 @@ async fn usability(
     Ok(shortfall.map_or(Usability::Usable, Usability::Short))
 }
 
-/// Returns the reserved station if the connector is still in order, can be reserved and fits the vehicle, its network is connected and keeps it
-/// free, the station is open for the whole window, and the window can still begin.
+/// Returns the reserved station if the connector is still in order, can be reserved and fits the vehicle, its network is connected and
+/// keeps it free, the station is open for the whole window, and the window can still begin.
 async fn usable_station(
     app: &App,
     origin: &Origin,

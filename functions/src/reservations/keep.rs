@@ -3,10 +3,10 @@
 //! need.
 //!
 //! The policies are the tenant's own business, so they release a reservation only from a change of the station that they refuse: the
-//! station before the change has to be allowed, and the station after it refused, by the policies of the moment of the change. A policy that
-//! also refuses the station before the change, because it was created or assigned after the match, changes nothing: the fee stays due.
+//! station before the change has to be allowed, and the station after it refused, by the policies of the moment of the change. A policy
+//! that also refuses the station before the change, because it was created or assigned after the match, changes nothing: the fee stays due.
 //!
-//! The judgement takes the few reads of [`KeepRules::read`], and is made only for the reservations at a connector that could be refused
+//! The judgement takes a few reads, and is made only for the reservations at a connector that could be refused
 //! ([`models::charging::plan::may_be_refused`]). The stations of a tariff change one after the other
 //! ([`crate::networks::apply_tariff`]), and so do their reservations.
 
@@ -74,7 +74,8 @@ impl KeepRules {
         allowed.unwrap_or_default()
     }
 
-    /// Checks whether a change of the station is the reason why the vehicle charges less of its need in the reserved window than was planned.
+    /// Checks whether a change of the station is the reason why the vehicle charges less of its need in the reserved window than was
+    /// planned.
     pub fn are_missed_by(
         &self,
         reservation: &Stored<Reservation>,

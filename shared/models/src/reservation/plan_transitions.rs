@@ -65,7 +65,8 @@ impl Stored<Reservation> {
         self.set_plan(plan, before.as_deref());
     }
 
-    /// Notes that the vehicle charges less of its need than was planned, because it has arrived with less, or because its station has changed.
+    /// Notes that the vehicle charges less of its need than was planned, because it has arrived with less, or because its station has
+    /// changed.
     pub fn fall_short(&mut self, shortfall: Shortfall, because: ReplanReason, now: Timestamp) {
         let Some(before) = self.object.charging_plan.take() else {
             return;

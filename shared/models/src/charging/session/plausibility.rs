@@ -186,8 +186,8 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Checks whether the energy of a CDR, or else of the session, is more than the charging point could deliver with the power that is known
-    /// of it.
+    /// Checks whether the energy of a CDR, or else of the session, is more than the charging point could deliver with the power that is
+    /// known of it.
     pub fn exceeds_power(&self, cdr: Option<&CdrReport>, now: Timestamp) -> bool {
         let own = || self.claim();
         let claim = cdr.map_or_else(own, |cdr| self.believed_cdr(cdr, now).claim());
@@ -250,13 +250,13 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Returns the start and the end that a network states, and the times, as far as they can be. A session that was started through the API
-    /// did not begin before the request. A session that was started with a card and is not over began at most a day before its first report;
-    /// one that is over may be reported long after it.
+    /// Returns the start and the end that a network states, and the times, as far as they can be. A session that was started through the
+    /// API did not begin before the request. A session that was started with a card and is not over began at most a day before its first
+    /// report; one that is over may be reported long after it.
     ///
-    /// A session that is over lasted as long as the network says, also if the clock of the network is wrong: an end in the future is moved to
-    /// the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long: until
-    /// its known end, or until now if none was reported.
+    /// A session that is over lasted as long as the network says, also if the clock of the network is wrong: an end in the future is moved
+    /// to the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long:
+    /// until its known end, or until now if none was reported.
     fn believed(
         &self,
         started: Timestamp,
