@@ -301,3 +301,128 @@ async fn an_unreadable_calendar_does_not_prevent_other_rematches() {
     player.settle().await;
     assert_eq!(pending().await, [true, true]);
 }
+
+/// A station where a kWh costs this many cents, with changes.
+fn priced(price: i64, change: Value) -> Value {
+    let price = json!({"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY"});
+    with(json!({"pricing": [price]}), change)
+}
+
+/// Assigns a policy with these rules to the vehicle.
+async fn restrict(app: &TestApp, vehicle: &str, rules: Value) {
+    let policy = json!({"name": "Rules", "rules": rules});
+    let policy = app.alice.create("/v1/policies", policy).await;
+    let change = json!({"policy_ids": [policy]});
+    app.alice.post_ok(&path_of(vehicle), change).await;
+    app.drain().await;
+}
+
+/// A reservation under these rules that is confirmed at the only station, where a kWh costs 40 cents, half an hour before its window: its
+/// path, the station and the vehicle.
+async fn confirmed_under(app: &TestApp, rules: Option<Value>) -> (String, String, String) {
+    let crew = app.crew(&app.alice).await;
+    let station = app.station(priced(40, json!({}))).await;
+    if let Some(rules) = rules {
+        restrict(app, &crew.vehicle, rules).await;
+    }
+    let body = with(app.reservation(&crew, 60), json!({"location": lonely()}));
+    let id = app.alice.create("/v1/reservations", body).await;
+    app.advance(31 * 60).await;
+    let path = path_of(&id);
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": station, "fee_due": 300});
+    (path, station, crew.vehicle)
+}
+
+async fn with_fee() -> TestApp {
+    TestApp::start_with(|options| options.reservation_fee = 300).await
+}
+
+/// Rules, if there are any, a change of the station that makes it unusable under them, and the reason of the failure.
+fn refused_changes() -> [(Option<Value>, Value, &'static str); 4] {
+    let cap = json!({"max_price_per_kwh": 60});
+    let place = |latitude: f64| json!({"location": {"latitude": latitude, "longitude": 10.0}});
+    let fence = json!({"name": "Depot", "center": {"latitude": 10.0, "longitude": 10.0}, "radius_meters": 5000});
+    let fence = json!({"geofences": [fence]});
+    let denied = json!({"denied_operators": ["Dear"]});
+    [
+        (Some(cap), priced(90, json!({})), "policy_blocked"),
+        (Some(fence), priced(40, place(10.1)), "policy_blocked"),
+        (
+            Some(denied),
+            priced(40, json!({"operator": "Dear"})),
+            "policy_blocked",
+        ),
+        (None, priced(40, place(11.0)), "station_unavailable"),
+    ]
+}
+
+#[tokio::test]
+async fn a_station_that_rules_refuse_after_a_change_is_lost() {
+    for (rules, change, reason) in refused_changes() {
+        let app = with_fee().await;
+        let (path, station, _) = confirmed_under(&app, rules).await;
+        app.change_station(&station, change).await;
+        app.drain().await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "pending", "charging_station": null, "fee_due": 0});
+        app.advance(60 * 60).await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "failed", "failed_reason": reason, "fee_due": 0});
+        let kinds = ["created", "confirmed", "unassigned", "failed"];
+        assert_eq!(events(&app, &path).await, kinds);
+    }
+}
+
+#[tokio::test]
+async fn a_station_that_rules_refuse_in_the_window_is_free() {
+    for (rules, change, _) in refused_changes() {
+        let app = with_fee().await;
+        let (path, station, _) = confirmed_under(&app, rules).await;
+        app.advance(31 * 60).await;
+        app.change_station(&station, change).await;
+        app.drain().await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": station});
+        app.advance(20 * 60).await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "expired", "fee_due": 0});
+    }
+}
+
+#[tokio::test]
+async fn a_station_above_the_cap_is_replaced_by_a_cheaper_one() {
+    let app = with_fee().await;
+    let (path, first, _) = confirmed_under(&app, Some(json!({"max_price_per_kwh": 60}))).await;
+    let second = app.station(priced(50, json!({}))).await;
+    // A price that the policy allows moves nothing.
+    app.change_station(&first, priced(55, json!({}))).await;
+    app.drain().await;
+    assert_has!(app.alice.get_ok(&path).await, {"charging_station": first});
+    app.change_station(&first, priced(90, json!({}))).await;
+    app.drain().await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": second});
+    app.change_station(&first, priced(10, json!({}))).await;
+    app.drain().await;
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": second});
+    let kinds = ["created", "confirmed", "reassigned"];
+    assert_eq!(events(&app, &path).await, kinds);
+}
+
+#[tokio::test]
+async fn a_policy_that_follows_the_match_saves_no_fee() {
+    // The station becomes dearer under a cap that was too low for it before, becomes cheaper, or breaks nothing.
+    for price in [45, 35, 40] {
+        let app = with_fee().await;
+        let (path, station, vehicle) = confirmed_under(&app, None).await;
+        restrict(&app, &vehicle, json!({"max_price_per_kwh": 30})).await;
+        let change = priced(price, json!({"name": "Renamed"}));
+        app.change_station(&station, change).await;
+        app.drain().await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": station, "fee_due": 300});
+        app.advance(32 * 60).await;
+        app.change_station(&station, priced(50, json!({}))).await;
+        app.advance(20 * 60).await;
+        assert_has!(app.alice.get_ok(&path).await, {"status": "expired", "fee_due": 300});
+        assert_eq!(
+            events(&app, &path).await,
+            ["created", "confirmed", "expired"]
+        );
+    }
+}

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tests::{Crew, Receiver, TestApp, assert_has, id_of, with};
 
+use crate::reservations::events;
+
 const PATH: &str = "/v1/reservations";
 
 /// The body of a reservation for metered energy in Wh, within a number of minutes, around the location of `station`.
@@ -666,4 +668,48 @@ async fn a_level_older_than_a_day_is_replaced_by_the_same_level() {
     let replanned = app.alice.get_ok(&path).await;
     assert_has!(replanned["charging_plan"], {
         "energy_wh": 20_000, "revision": 2, "replanned_because": "telemetry"});
+}
+
+#[tokio::test]
+async fn a_need_moves_from_a_connector_that_weakens_or_says_so() {
+    let (app, crew) = TestApp::with_crew().await;
+    let at =
+        |power: f64| json!({"connectors": connector(power), "pricing": [energy_price(10, None)]});
+    let stations = [app.station(at(43.0)).await, app.station(at(43.0)).await];
+    let mut reserved = body(&app, &crew, 11_000, 90);
+    reserved["need"]["earliest_start"] = json!(app.in_minutes(20));
+    let id = app.alice.create(PATH, reserved).await;
+    app.drain().await;
+    let path = format!("{PATH}/{id}");
+    let before = app.alice.get_ok(&path).await;
+    assert_has!(before, {"status": "confirmed", "/charging_plan/status": "feasible"});
+    let first = before["charging_station"].as_str().expect("a station");
+    let second = stations.iter().find(|station| *station != first);
+    let second = second.expect("another station");
+    let weaken = async |station: &str, power: f64| {
+        app.change_station(station, at(power)).await;
+        app.drain().await;
+        app.alice.get_ok(&path).await
+    };
+    // The vehicle takes 22 kW.
+    assert_eq!(weaken(first, 22.0).await, before);
+    let moved = weaken(first, 4.0).await;
+    assert_has!(moved, {"status": "confirmed", "charging_station": second, "reserved_end": before["reserved_end"]});
+    // A longer block charges the need.
+    let longer = weaken(second, 11.0).await;
+    assert_has!(longer, {"charging_station": second, "reserved_start": before["reserved_start"], "/charging_plan/status": "feasible"});
+    assert!(instant(&longer["reserved_end"]) > instant(&before["reserved_end"]));
+    let short = weaken(second, 4.0).await;
+    assert_has!(short, {"status": "confirmed", "charging_station": second, "reserved_end": longer["reserved_end"]});
+    assert_has!(short["charging_plan"], {"status": "short", "energy_wh": 4_000, "short_by_wh": 7_000, "limited_by": "time",
+        "cost": 40, "from": short["reserved_start"], "until": short["reserved_end"], "replanned_because": "station"});
+    assert_eq!(weaken(second, 22.0).await, short);
+    let kinds = [
+        "created",
+        "confirmed",
+        "reassigned",
+        "reassigned",
+        "need_short",
+    ];
+    assert_eq!(events(&app, &path).await, kinds);
 }

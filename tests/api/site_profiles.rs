@@ -351,6 +351,29 @@ async fn a_session_that_finds_no_room_fails_after_15_minutes() {
 }
 
 #[tokio::test]
+async fn a_start_that_waits_for_a_lost_connector_fails() {
+    for (path, change, reason) in [
+        ("/E1", json!({"status": "REMOVED"}), "out_of_order"),
+        ("/E1", json!({"status": "OUTOFORDER"}), "out_of_order"),
+        ("", json!({"publish": false}), "other"),
+    ] {
+        let depot = Depot::new(6_000).await;
+        let scene = &depot.scene;
+        scene.app.needs("a clock that can be moved");
+        let session = scene.start().await;
+        scene.app.advance(60).await;
+        assert_eq!(scene.status(&session).await, is("pending"));
+        let change = with(change, json!({"last_updated": scene.app.now()}));
+        let path = format!("/locations/NL/EXA/AMS-1{path}");
+        scene.cpo.patch(&path, &change).await;
+        depot.limit(60_000).await;
+        scene.app.advance(20).await;
+        assert_eq!(scene.status(&session).await, failed(reason));
+        assert_eq!(scene.commands("START_SESSION").len(), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_nothing_reduces_is_stopped_at_a_cut() {
     let depot = Depot::new(30_000).await;
     depot.scene.app.needs("a clock that can be moved");

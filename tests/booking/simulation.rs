@@ -336,7 +336,7 @@ impl<'a> Simulation<'a> {
             let reserved = reservation.object.state.reserved().expect("its connector");
             let connector = reserved.connector.as_str();
             assert!(
-                station.object.is_reservable(connector),
+                station.object.is_in_order(connector),
                 "seed {}: {:?} is confirmed on {connector} of {station:?}",
                 self.stage.seed,
                 reservation.object

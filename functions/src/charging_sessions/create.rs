@@ -8,6 +8,7 @@ use models::ChargingSession;
 use models::charging::policies::Allowed;
 use models::charging_session::{NewChargingSession, SessionStatus};
 use models::charging_station::ConnectorStatus;
+use models::reservation::need::ReplanReason;
 use table::access::Items;
 use table::calendars::CalendarHold;
 use web::route::CHARGES_IF_NAMED;
@@ -61,7 +62,7 @@ pub async fn handle(
         .as_ref()
         .and_then(|reservation| parties.shortfall(&reservation.object, &session.object, now));
     if let Some((reservation, shortfall)) = reservation.as_mut().zip(shortfall) {
-        reservation.fall_short(shortfall, now);
+        reservation.fall_short(shortfall, ReplanReason::Telemetry, now);
     }
     // A network reports the status of its EVSEs itself, and a pending session may never begin.
     let is_active = session.object.status() == SessionStatus::Active;

@@ -9,20 +9,21 @@ use kernel::time::{DAY, MINUTE};
 use kernel::{Error, Id, Origin, Tenant, Timestamp, Window};
 use models::charging::calendar::CalendarOwner;
 use models::charging::session::{CdrOutcome, HOLD};
-use models::charging_session::network::{longest_until, newest_bill};
+use models::charging_session::network::{CdrReport, longest_until, newest_bill};
 use models::charging_session::{NetworkSession, SessionFailedReason, SessionStatus, wrong_state};
 use models::network::ObjectId;
 use models::ports::JobSubject;
 use models::ports::network::{Command, CommandStatus, Place, Rejection, ReserveOutcome, Subject};
 use models::reservation::ReservationStatus;
 use models::reservation::outward::OutwardReservation;
-use models::{Action, Adjustment, ChargingSession, Driver, Reservation, Stored};
+use models::{Action, Adjustment, ChargingSession, ChargingStation, Driver, Reservation, Stored};
 use serde::{Deserialize, Serialize};
 use table::UnitOfWork;
 use table::calendars::CalendarHold;
 use table::networks::SentCommand;
 
 use super::end::fulfilled;
+use super::start::is_published;
 use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
@@ -106,6 +107,7 @@ impl OperateSession {
             }
             SessionStatus::Completed => {
                 session.repeat_review(origin.now);
+                raise_power(app, &origin.tenant, &mut session, None).await?;
                 outcome = session.close_without_cdr(&app.settings.plausibility, origin.now);
             }
             SessionStatus::Cancelled | SessionStatus::Failed => {}
@@ -113,6 +115,26 @@ impl OperateSession {
         let tx = writes_of_price_change(app, &origin, &before, &mut session, outcome, None).await?;
         tx.commit_without_response().await
     }
+}
+
+/// Raises the power of a session's charging point to the present one, if the energy of a CDR, or else of the session, is more than it could
+/// deliver with the power that is known: its operator may have increased the power during the session. Otherwise nothing is read.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn raise_power(
+    app: &App,
+    tenant: &Tenant,
+    session: &mut Stored<ChargingSession>,
+    cdr: Option<&CdrReport>,
+) -> Result<(), Error> {
+    if session.exceeds_power(cdr, app.now()) {
+        let station = &session.object.charging_station;
+        if let Some(station) = app.store.find::<ChargingStation>(tenant, station).await? {
+            session.raise_power(&station.object);
+        }
+    }
+    Ok(())
 }
 
 /// Adds the writes of a session whose price has changed or was decided, by a CDR or without one.
@@ -155,7 +177,8 @@ pub async fn writes_of_decision<'a>(
     writes_of_price_change(app, origin, before, session, outcome, cdr).await
 }
 
-/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline.
+/// Sends the start of a session to the network, once, as soon as its site has room for it; or abandons the session at its deadline, or if
+/// its connector is lost while it waits for room.
 async fn start(
     app: &App,
     origin: &Origin,
@@ -175,6 +198,12 @@ async fn start(
         .store
         .load::<Driver>(tenant, &session.object.driver)
         .await?;
+    if let Some(reason) = obstacle(app, tenant, &session.object, &driver.object).await? {
+        let before = session.clone();
+        session.fail_start(reason, now);
+        let tx = writes_of_change(app, origin, &before, &mut session).await?;
+        return tx.commit_without_response().await;
+    }
     let token = tokens::of_driver(app, tenant, &driver.object).await?;
     let mut tx = app.store.begin(origin);
     match admit(app, origin, &session.object).await? {
@@ -217,6 +246,28 @@ async fn apply_start(
         Err(reason) => session.fail_start(reason, now),
     })
     .await
+}
+
+/// Returns why a start that has waited for room at its site cannot be sent any more: the station may have changed since the session was
+/// created. Nothing is read for a start that has not waited.
+async fn obstacle(
+    app: &App,
+    tenant: &Tenant,
+    session: &ChargingSession,
+    driver: &Driver,
+) -> Result<Option<SessionFailedReason>, Error> {
+    if !session.state.is_waiting_for_room() {
+        return Ok(None);
+    }
+    let station = &session.charging_station;
+    let station = app.store.find::<ChargingStation>(tenant, station).await?;
+    Ok(match station {
+        Some(station) if station.object.is_in_order(&session.connector) => {
+            let is_published = is_published(app, tenant, &station.internal, driver).await?;
+            (!is_published).then_some(SessionFailedReason::Other)
+        }
+        _ => Some(SessionFailedReason::OutOfOrder),
+    })
 }
 
 /// Returns why a session fails whose start was rejected.
@@ -453,8 +504,8 @@ async fn fulfil_reservation(
     }
 }
 
-/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires. One whose EVSE was released because
-/// the session was at another one may expire at once: then its time is returned, which is to be released.
+/// Makes the reservation that an invalid session fulfilled wait for its vehicle again, until it expires. One whose EVSE was released
+/// because the session was at another one may expire at once: then its time is returned, which is to be released.
 async fn await_vehicle_again(
     app: &App,
     tx: &mut UnitOfWork<'_>,

@@ -200,7 +200,10 @@ async fn operation(
 }
 
 /// Returns whether the operator of a station publishes it, for all or for the token with which this driver's sessions are started.
-async fn is_published(
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn is_published(
     app: &App,
     tenant: &Tenant,
     station: &StationInternal,

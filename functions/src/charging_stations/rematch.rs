@@ -6,9 +6,8 @@ use crate::App;
 use kernel::{Id, Kind, Mode, Origin, Result, Tenant, Timestamp};
 use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::opening_hours;
-use models::charging::plan::replan_reason;
+use models::charging::plan::{may_be_refused, replan_reason};
 use models::charging_station::Connector;
-use models::reservation::Reserved;
 use models::reservation::need::ReplanReason;
 use models::site::SitePlanReason;
 use models::site::inputs::strongest;
@@ -17,12 +16,14 @@ use table::calendars::reach;
 use table::stored_item::decode;
 
 use crate::job::Job as _;
+use crate::reservations::keep::KeepRules;
 use crate::reservations::replan::ReplanStation;
 use crate::stream::record::StreamRecord;
 
-/// Requests a rematch of the reservations whose connectors are now out of order, no longer published, or have another plug, or whose
-/// station is now closed in their window, plans the reservations by need again whose block is at the station, if it depends on the change,
-/// and plans the sites again whose vehicles can be charged with more or less power than before, or at other prices.
+/// Requests a rematch of the reservations whose connectors are now out of order, cannot be reserved any longer, are not published, or have
+/// another plug, whose station is now closed in their window, whose area or policies now refuse it, or whose need is missed there, plans
+/// the reservations by need again whose block is at the station, if it depends on the change, and plans the sites again whose vehicles can
+/// be charged with more or less power than before, or at other prices.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -59,7 +60,53 @@ fn both(first: Result<()>, second: Result<()>) -> Result<()> {
     }
 }
 
-/// Requests a rematch of the reservations whose connector or window at the station is lost.
+/// A change of a station.
+struct StationChange<'a> {
+    old: &'a ChargingStation,
+    new: &'a ChargingStation,
+    withdrawn: bool,
+}
+
+impl StationChange<'_> {
+    /// Checks whether a connector can be reserved no longer, or for another plug.
+    fn loses(&self, connector: &Connector) -> bool {
+        let (id, plug) = (&connector.id, connector.connector_type());
+        let is_lost = self.withdrawn || !self.new.is_reservable_for(id, plug);
+        is_lost && self.old.is_reservable_for(id, plug)
+    }
+
+    /// Checks whether what a reservation has reserved cannot be used after the change.
+    async fn is_lost(
+        &self,
+        app: &App,
+        origin: &Origin,
+        reservation: &Stored<Reservation>,
+    ) -> Result<bool> {
+        let reserved = reservation.object.state.reserved();
+        let Some(reserved) = reserved.filter(|reserved| reserved.station == self.old.id) else {
+            return Ok(false);
+        };
+        let connector = self.old.connector(&reserved.connector);
+        if connector.is_some_and(|connector| self.loses(connector))
+            || !opening_hours::is_open(self.new, &reserved.window)
+        {
+            return Ok(true);
+        }
+        if !connector.is_some_and(|connector| may_be_refused(self.old, self.new, connector)) {
+            return Ok(false);
+        }
+        let Some(rules) = KeepRules::read(app, &origin.tenant, &reservation.object).await? else {
+            return Ok(false);
+        };
+        // From the start of the window on, the session says how much of the need it cannot charge.
+        let is_ahead = origin.now < reserved.window.from;
+        Ok(rules.are_broken_by(reservation, self.old, self.new, origin)
+            || is_ahead && rules.are_missed_by(reservation, self.old, self.new, origin))
+    }
+}
+
+/// Requests a rematch of the reservations whose connector or window at the station is lost, is refused by their area or by policies, or
+/// charges less than they need.
 async fn rematch(
     app: &App,
     mode: Mode,
@@ -67,23 +114,39 @@ async fn rematch(
     new: &ChargingStation,
     withdrawn: bool,
 ) -> Result<()> {
-    let is_lost = |connector: &&Connector| {
-        old.is_reservable(&connector.id)
-            && (withdrawn || !new.is_reservable_for(&connector.id, connector.connector_type()))
+    let change = StationChange {
+        old,
+        new,
+        withdrawn,
     };
     let closes = opening_hours::closes_earlier(old, new, &reach(app.now()));
-    let affected = old.connectors.iter();
-    let affected = affected.filter(|connector| closes || is_lost(connector));
+    let affected = old.connectors.iter().filter(|connector| {
+        closes || change.loses(connector) || may_be_refused(old, new, connector)
+    });
     let evses = affected.map(|connector| CalendarOwner::evse_of(&old.id, connector));
-    let is_unusable = |reserved: &Reserved| {
-        let mut lost = old.connectors.iter().filter(is_lost);
-        lost.any(|connector| connector.id == reserved.connector)
-            || !opening_hours::is_open(new, &reserved.window)
+    let (reservations, mut done) = reserved_at(app, mode, evses.collect()).await;
+    for (tenant, id) in reservations {
+        done = both(done, request_after(app, tenant, &id, &change).await);
+    }
+    done
+}
+
+/// Requests a rematch of a reservation if a change of its station has made it unusable.
+async fn request_after(
+    app: &App,
+    tenant: Tenant,
+    id: &Id,
+    change: &StationChange<'_>,
+) -> Result<()> {
+    let Some(mut stored) = app.store.find::<Reservation>(&tenant, id).await? else {
+        return Ok(());
     };
-    request_at(app, mode, evses.collect(), |reservation, now| {
-        reservation.request_rematch(&old.id, is_unusable, now)
-    })
-    .await
+    let origin = Origin::background(tenant, app.now());
+    let is_lost = stored.object.awaits_vehicle() && change.is_lost(app, &origin, &stored).await?;
+    if stored.request_rematch(&change.old.id, |_| is_lost, origin.now) {
+        app.store.save(&origin, &mut stored).await?;
+    }
+    Ok(())
 }
 
 /// Requests a rematch of all reservations at a station, because its network is not connected any more.
@@ -93,21 +156,24 @@ async fn rematch(
 pub async fn leave(app: &App, mode: Mode, station: &ChargingStation) -> Result<()> {
     let evses = station.connectors.iter();
     let evses = evses.map(|connector| CalendarOwner::evse_of(&station.id, connector));
-    request_at(app, mode, evses.collect(), |reservation, now| {
-        reservation.request_rematch(&station.id, |_| true, now)
-    })
-    .await
+    let (reservations, mut done) = reserved_at(app, mode, evses.collect()).await;
+    for (tenant, id) in reservations {
+        let requested = request(app, tenant, &id, |reservation, now| {
+            reservation.request_rematch(&station.id, |_| true, now)
+        });
+        done = both(done, requested.await);
+    }
+    done
 }
 
-/// Requests a rematch of the reservations in the calendars of EVSEs, as [`request`] does. A calendar or a reservation that cannot be read does
-/// not prevent the rematch of the others.
-async fn request_at(
+/// Returns the reservations in the calendars of EVSEs. A calendar that cannot be read does not prevent the rematch of the reservations in
+/// the others: its error is returned beside them.
+async fn reserved_at(
     app: &App,
     mode: Mode,
     evses: BTreeSet<CalendarOwner>,
-    record: impl Fn(&mut Stored<Reservation>, Timestamp) -> bool,
-) -> Result<()> {
-    let mut done = Ok(());
+) -> (Vec<(Tenant, Id)>, Result<()>) {
+    let (mut reservations, mut done) = (Vec::new(), Ok(()));
     for evse in evses {
         let read = app
             .store
@@ -119,13 +185,11 @@ async fn request_at(
         done = both(done, failed);
         for entry in reserved {
             if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
-                let tenant = Tenant::new(account, mode);
-                let requested = request(app, tenant, &entry.holder, &record);
-                done = both(done, requested.await);
+                reservations.push((Tenant::new(account, mode), entry.holder));
             }
         }
     }
-    done
+    (reservations, done)
 }
 
 /// Plans the reservations by need again whose block is at a station.

@@ -1,11 +1,13 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
 //! one because its connector is out of order, closed in its window, or does not fit the vehicle any more.
 
+use kernel::time::MINUTE;
 use kernel::{Error, Id, Kind, Origin, SignedDuration, Tenant, Window};
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::policies::{Limits, PolicyContext};
 use models::charging::{matching, opening_hours};
 use models::ports::JobSubject;
+use models::reservation::need::{ReplanReason, Shortfall};
 use models::reservation::{FailedReason, MatchSummary, ReservationRequest, ReservationStatus};
 use models::{
     Action, ChargingStation, Driver, Fleet, Reservation, Stored, Vehicle, VehicleTelemetry,
@@ -18,6 +20,7 @@ use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
 use super::expire::is_starting;
+use super::keep::KeepRules;
 use super::matcher::{Matcher, first_stations, is_operated};
 use super::plan::PlanInputs;
 use crate::function::Function;
@@ -26,6 +29,10 @@ use crate::{App, policies};
 
 /// The maximum number of times that one job moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;
+
+/// The time within which a station may have changed after it was read for an attempt that has booked it: only then its area and the
+/// policies are judged once more.
+const JUST_CHANGED: SignedDuration = MINUTE;
 
 /// Tries to confirm a pending reservation, or checks whether the connector of a confirmed one is still in order.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,6 +73,7 @@ impl Job for ConfirmReservation {
             app.store.find::<Reservation>(tenant, id),
             read_inputs_ahead(app, tenant, request.as_deref()),
         )?;
+        let mut is_booked = false;
         for _ in 0..MOVES {
             let Some(reservation) = found else {
                 return Ok(());
@@ -74,19 +82,27 @@ impl Job for ConfirmReservation {
             let reserved = reservation.reserved_window(origin.now);
             let done = match (reservation.object.status(), reserved) {
                 (ReservationStatus::Pending, _) if due => {
-                    attempt(app, &origin, reservation, inputs.take()).await?
+                    attempt(app, &origin, reservation, inputs.take(), None).await?
                 }
                 (_, Some(window)) if due || !reservation.is_awaiting_rematch() => {
-                    if is_still_possible(app, &origin, &reservation, window).await? {
-                        reinstate(app, &origin, reservation).await?
+                    let is_judged = is_booked || reservation.is_lost_by_station();
+                    let usability =
+                        usability(app, &origin, &reservation, window, is_judged).await?;
+                    let shortfall = match usability {
+                        Usability::Short(shortfall) => Some(shortfall),
+                        Usability::Usable | Usability::Lost => None,
+                    };
+                    if matches!(usability, Usability::Usable) {
+                        reinstate(app, &origin, reservation, None).await?
                     } else if is_starting(app, &origin, &reservation).await? {
                         await_session(app, &origin, reservation).await?
                     } else {
-                        attempt(app, &origin, reservation, inputs.take()).await?
+                        attempt(app, &origin, reservation, inputs.take(), shortfall).await?
                     }
                 }
                 _ => Attempt::Settled,
             };
+            is_booked = matches!(done, Attempt::Booked(_));
             found = match done {
                 Attempt::Settled => return Ok(()),
                 Attempt::Booked(reservation) => Some(*reservation),
@@ -126,8 +142,8 @@ struct Drive {
 }
 
 impl Inputs {
-    /// The driver and the vehicle. Unless the reservation is confirmed, they and the vehicle's fleet have to be active, and the driver has to be
-    /// the vehicle's or in its fleet.
+    /// The driver and the vehicle. Unless the reservation is confirmed, they and the vehicle's fleet have to be active, and the driver has
+    /// to be the vehicle's or in its fleet.
     ///
     /// # Errors
     /// The reason for which the attempt fails.
@@ -192,19 +208,53 @@ async fn read_inputs(
     })
 }
 
-/// Returns whether the reserved connector is still in order and fits the vehicle, its network is connected and keeps it free, its station is
-/// open for the whole window, and the window can still begin.
-async fn is_still_possible(
+/// Whether a confirmed reservation can use its connector.
+enum Usability {
+    Usable,
+    /// Its vehicle charges less of its need in its window than was planned.
+    Short(Shortfall),
+    Lost,
+}
+
+/// Returns whether a reservation can use its connector. If it is judged, because its station has changed or its connector was just booked,
+/// its area and the policies have to allow the station, and the vehicle has to charge its need in the window. Otherwise they do not
+/// matter: a policy that the tenant creates after the match does not release the reservation from its fee.
+async fn usability(
     app: &App,
     origin: &Origin,
     reservation: &Stored<Reservation>,
     window: Window,
-) -> Result<bool, Error> {
-    if reservation.is_refused() {
-        return Ok(false);
+    is_judged: bool,
+) -> Result<Usability, Error> {
+    let Some(station) = usable_station(app, origin, reservation, window).await? else {
+        return Ok(Usability::Lost);
+    };
+    let is_changed = reservation.is_awaiting_rematch()
+        || origin.now.since(station.object.updated) < JUST_CHANGED;
+    if !is_judged || !is_changed {
+        return Ok(Usability::Usable);
     }
-    let Some(reserved) = reservation.object.state.reserved() else {
-        return Ok(false);
+    let Some(rules) = KeepRules::read(app, &origin.tenant, &reservation.object).await? else {
+        return Ok(Usability::Usable);
+    };
+    if !rules.allow(reservation, &station.object, origin) {
+        return Ok(Usability::Lost);
+    }
+    let shortfall = rules.shortfall(reservation, &station.object, origin);
+    Ok(shortfall.map_or(Usability::Usable, Usability::Short))
+}
+
+/// Returns the reserved station if the connector is still in order, can be reserved and fits the vehicle, its network is connected and
+/// keeps it free, the station is open for the whole window, and the window can still begin.
+async fn usable_station(
+    app: &App,
+    origin: &Origin,
+    reservation: &Stored<Reservation>,
+    window: Window,
+) -> Result<Option<Stored<ChargingStation>>, Error> {
+    let reserved = reservation.object.state.reserved();
+    let Some(reserved) = reserved.filter(|_| !reservation.is_refused()) else {
+        return Ok(None);
     };
     let station = app
         .store
@@ -218,20 +268,26 @@ async fn is_still_possible(
     };
     match station.filter(in_order) {
         Some(station) if matching::can_begin(&window, origin.now) => {
-            is_operated(app, origin.tenant.mode, &station).await
+            let is_operated = is_operated(app, origin.tenant.mode, &station).await?;
+            Ok(is_operated.then_some(station))
         }
-        _ => Ok(false),
+        _ => Ok(None),
     }
 }
 
-/// Ends the search for another connector, because the reserved one can be used again.
+/// Ends the search for another connector, because the reserved one can be used again, or is kept although it charges less than the need.
 async fn reinstate(
     app: &App,
     origin: &Origin,
     mut reservation: Stored<Reservation>,
+    shortfall: Option<Shortfall>,
 ) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
-    if reservation.reinstate() {
+    let is_reinstated = reservation.reinstate();
+    if let Some(shortfall) = shortfall {
+        reservation.fall_short(shortfall, ReplanReason::Station, origin.now);
+    }
+    if is_reinstated || shortfall.is_some() {
         tx.save(&mut reservation)?;
     }
     match tx.commit_without_response().await {
@@ -253,12 +309,14 @@ async fn await_session(
     }
 }
 
-/// Matches a pending reservation, or a confirmed one whose connector is out of order.
+/// Matches a pending reservation, or a confirmed one whose connector is lost. One whose connector charges too little for its need keeps it
+/// unless the whole need can be charged in another block.
 async fn attempt(
     app: &App,
     origin: &Origin,
     mut reservation: Stored<Reservation>,
     inputs: Option<Inputs>,
+    shortfall: Option<Shortfall>,
 ) -> Result<Attempt, Error> {
     let request = reservation.request();
     let inputs = match inputs.filter(|inputs| inputs.request == request) {
@@ -278,10 +336,19 @@ async fn attempt(
         let reason = FailedReason::NoAvailableConnectors;
         return record_failure(app, origin, reservation, reason, None).await;
     }
-    match match_and_book(app, origin, &reservation, drive, &windows).await? {
+    let is_whole = shortfall.is_some();
+    match match_and_book(app, origin, &reservation, drive, &windows, is_whole).await? {
         Booking::Done(confirmed) => Ok(Attempt::Booked(confirmed)),
         Booking::ReservationMoved => Ok(Attempt::Overtaken),
         Booking::NoMatch(reason, summary, plan) => {
+            if let Some(shortfall) = shortfall {
+                let limited_by = plan.and_then(|plan| plan.limited_by);
+                let shortfall = Shortfall {
+                    limited_by: limited_by.unwrap_or(shortfall.limited_by),
+                    ..shortfall
+                };
+                return reinstate(app, origin, reservation, Some(shortfall)).await;
+            }
             if let Some(plan) = plan {
                 reservation.plan_attempt(*plan);
             }
@@ -290,13 +357,14 @@ async fn attempt(
     }
 }
 
-/// Searches for the best connector in one of these windows, and books it.
+/// Searches for the best connector in one of these windows, and books it. For a need it may be required to charge the whole of it.
 async fn match_and_book(
     app: &App,
     origin: &Origin,
     reservation: &Stored<Reservation>,
     drive: Drive,
     windows: &[Window],
+    is_whole: bool,
 ) -> Result<Booking, Error> {
     let (tenant, now) = (&origin.tenant, origin.now);
     let late_free = if drive.vehicle.may_cancel_late(now) {
@@ -342,7 +410,8 @@ async fn match_and_book(
     };
     let limits = Limits::new(&policies, &context);
     let request = inputs.match_request(reservation, windows, &limits, tenant.mode, now);
-    let mut matcher = Matcher::new(app, tenant, &request, inputs.stations, 1);
+    let mut matcher =
+        Matcher::new(app, tenant, &request, inputs.stations, 1).requiring_whole_need(is_whole);
     matcher.add_stations(&first, stations).await?;
     book(app, origin, reservation, late_free, matcher).await
 }

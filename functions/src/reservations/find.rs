@@ -42,9 +42,9 @@ pub async fn handle(
 ) -> Result<Reply<ReservationCandidates>, Error> {
     let (tenant, now) = (request.tenant(), request.now());
     search.check(now)?;
-    let area = search.location.into();
-    let named =
-        plan::read_named(&request.app, tenant, &search.driver, &search.vehicle, area).await?;
+    let (driver, vehicle) = (&search.driver, &search.vehicle);
+    let area = Some(search.location.into());
+    let named = plan::read_named(&request.app, tenant, driver, vehicle, area).await?;
     let fleet = named.fleet.as_ref();
     let terms = references::terms(&request, &named.driver, fleet).await?;
     let (driver, vehicle) = (&named.driver.object, &named.vehicle);
@@ -53,7 +53,7 @@ pub async fn handle(
     let windows = matching::windows(&reservation.object, now);
     let zone = Fleet::zone(fleet);
     let policy_context = PolicyContext {
-        area: Some(area),
+        area,
         ..PolicyContext::at(&windows, terms.currency, &zone)
     };
     let policy_warnings = policies::check(&policies, &policy_context)?;

@@ -36,6 +36,8 @@ pub struct Matcher<'a> {
     energy: u32,
     /// The reason for which that is less than the need.
     limited_by: Option<LimitedBy>,
+    /// Whether only blocks are searched that charge the whole need.
+    is_whole: bool,
 }
 
 /// The precision, in Wh, with which the energy of a block is found that cannot charge the whole need.
@@ -98,7 +100,15 @@ impl<'a> Matcher<'a> {
             requested: Vec::new(),
             energy: request.vehicle.energy().unwrap_or_default(),
             limited_by: None,
+            is_whole: false,
         }
+    }
+
+    /// The same search, which finds only blocks that charge the whole need if that is required.
+    #[must_use]
+    pub fn requiring_whole_need(mut self, is_required: bool) -> Self {
+        self.is_whole = is_required;
+        self
     }
 
     /// The same search, which keeps the stations that it reads for [`Self::station`] and [`Self::refused`].
@@ -169,6 +179,14 @@ impl<'a> Matcher<'a> {
             return Ok(found);
         }
         let is_booked = self.search.has_candidates();
+        if self.is_whole {
+            self.limited_by = Some(if is_booked {
+                LimitedBy::Bookings
+            } else {
+                LimitedBy::Time
+            });
+            return Ok(found);
+        }
         let mut refused = self.search.summary().refused;
         // If none is booked, too expensive, forbidden or closed, all connectors that could be used are too slow for the whole need, and the
         // search for less says what refuses them.

@@ -9,6 +9,7 @@ pub mod confirm;
 pub mod create;
 pub mod expire;
 pub mod find;
+pub(crate) mod keep;
 pub mod list;
 pub mod matcher;
 pub mod outward;

@@ -89,7 +89,7 @@ impl Named {
     }
 }
 
-/// Reads the driver and the vehicle of a request, the vehicle's fleet and telemetry, and the stations of an area.
+/// Reads the driver and the vehicle of a request, the vehicle's fleet and telemetry, and the stations of an area, if there is one.
 ///
 /// # Errors
 /// `driver_not_found` or `vehicle_not_found`; `Unavailable` if DynamoDB cannot be reached.
@@ -98,13 +98,16 @@ pub(super) async fn read_named(
     tenant: &Tenant,
     driver: &Id,
     vehicle: &Id,
-    area: Circle,
+    area: Option<Circle>,
 ) -> Result<Named, Error> {
     let ids = [(Kind::Driver, driver), (Kind::Vehicle, vehicle)];
-    let (mut found, stations) = tokio::try_join!(
-        app.store.find_together(tenant, ids),
-        app.store.indexed_stations(tenant, area),
-    )?;
+    let stations = async {
+        match area {
+            Some(area) => app.store.indexed_stations(tenant, area).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    let (mut found, stations) = tokio::try_join!(app.store.find_together(tenant, ids), stations)?;
     let driver = found.require::<Driver>(driver)?;
     let vehicle = found.require::<Vehicle>(vehicle)?.object;
     let (fleet, telemetry) = tokio::try_join!(
@@ -171,7 +174,8 @@ pub(super) async fn plan_again(
         location,
         ..
     } = &reservation.object;
-    let named = read_named(app, tenant, driver, vehicle, (*location).into()).await?;
+    let area = Some((*location).into());
+    let named = read_named(app, tenant, driver, vehicle, area).await?;
     let policies = named.policies(app, tenant).await?;
     let inputs = named.inputs(&policies);
     Box::pin(plan(app, tenant, reservation, inputs, because, now)).await

@@ -450,21 +450,25 @@ impl ChargingStation {
         named.or_else(|| self.evse(evse).next())
     }
 
-    /// Checks whether the connector with this id can be reserved.
-    pub fn is_reservable(&self, connector: &str) -> bool {
-        self.reservable(connector).is_some()
+    /// Returns the connector with this id.
+    pub fn connector(&self, id: &str) -> Option<&Connector> {
+        let mut connectors = self.connectors.iter();
+        connectors.find(|connector| connector.id == id)
     }
 
-    /// Checks whether the connector with this id can be reserved and has this plug.
+    /// Checks whether the station is in service and the connector with this id is in order.
+    pub fn is_in_order(&self, connector: &str) -> bool {
+        let connector = self.connector(connector);
+        self.status == StationStatus::Active && connector.is_some_and(Connector::is_in_order)
+    }
+
+    /// Checks whether the connector with this id is in order, can be reserved and has this plug.
     pub fn is_reservable_for(&self, connector: &str, plug: Option<ConnectorType>) -> bool {
-        let found = self.reservable(connector);
-        found.is_some_and(|connector| connector.connector_type() == plug)
-    }
-
-    fn reservable(&self, connector: &str) -> Option<&Connector> {
-        let is_active = self.status == StationStatus::Active;
-        let mut connectors = self.connectors.iter().filter(|_| is_active);
-        connectors.find(|candidate| candidate.id == connector && candidate.is_in_order())
+        let is_suitable =
+            |connector: &Connector| connector.reservable && connector.connector_type() == plug;
+        self.capabilities.reservable
+            && self.is_in_order(connector)
+            && self.connector(connector).is_some_and(is_suitable)
     }
 
     /// Recounts the EVSEs after a connector changed. An EVSE is free while all of its connectors are available.

@@ -1,10 +1,10 @@
 //! Tests of reservations that their network, EVSE or station no longer keeps.
 
 use serde_json::json;
-use tests::platform::manage_ok;
+use tests::platform::{fixture, manage_ok};
 use tests::{assert_has, with};
 
-use super::{LOCATION, RESERVE, evses, kept, location, reserved, reserved_for};
+use super::{CANCEL, LOCATION, RESERVE, Stage, evses, kept, location, reserved, reserved_for};
 
 #[tokio::test]
 async fn a_reservation_that_its_network_cancels_is_matched_again() {
@@ -119,4 +119,60 @@ async fn nothing_is_due_if_the_reserved_evse_cannot_be_used() {
         stage.app.advance(16 * 60).await;
         assert_has!(stage.reservation().await, {"status": "expired", "fee_due": 0});
     }
+}
+
+impl Stage {
+    /// Sends the tariff of the EVSEs with this price per kWh.
+    async fn price(&self, price: f64) {
+        let mut tariff = with(fixture("tariff"), json!({"last_updated": self.app.now()}));
+        tariff["elements"][0]["price_components"][0]["price"] = json!(price);
+        self.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
+        self.app.drain().await;
+    }
+}
+
+#[tokio::test]
+async fn a_tariff_above_the_cap_of_a_policy_releases_the_evse() {
+    let mut stage = reserved_for(300).await;
+    stage.cancel().await;
+    let alice = &stage.app.alice;
+    let policy = json!({"name": "Cap", "rules": {"max_price_per_kwh": 60}});
+    let policy = alice.create("/v1/policies", policy).await;
+    let driver = json!({"policy_ids": [policy], "preferences": {"currency": "eur"}});
+    let path = format!("/v1/drivers/{}", stage.crew.driver);
+    alice.post_ok(&path, driver).await;
+    stage.price(0.4).await;
+    stage.reserve().await;
+    stage.until(15).await;
+    let command = stage.sent(RESERVE).remove(0);
+    stage.result(&command, "ACCEPTED").await;
+    stage.app.advance(1).await;
+    stage.price(0.8).await;
+    assert_has!(stage.reservation().await, {"status": "pending", "charging_station": null, "fee_due": 0});
+    assert_eq!(stage.sent(CANCEL).len(), 1);
+}
+
+#[tokio::test]
+async fn an_evse_that_cannot_be_reserved_any_longer_is_lost() {
+    let stage = reserved().await;
+    stage.until(20).await;
+    let before = stage.reservation().await["connector"].clone();
+    let mut changed = location();
+    let capable = json!(["REMOTE_START_STOP_CAPABLE"]);
+    for (later, place) in [before == "E1-1", before != "E1-1"].into_iter().enumerate() {
+        let place = usize::from(!place);
+        changed["evses"][place]["capabilities"] = capable.clone();
+        changed["last_updated"] = json!(format!("2030-01-0{}T00:00:00Z", later + 1));
+        stage.cpo.put(LOCATION, &changed).await;
+        stage.app.drain().await;
+        let shown = stage.reservation().await;
+        if later == 0 {
+            assert_eq!(shown["status"], "confirmed");
+            assert_ne!(shown["connector"], before);
+        } else {
+            assert_has!(shown, {"status": "pending", "charging_station": null});
+        }
+    }
+    stage.until(14).await;
+    assert!(stage.sent(RESERVE).is_empty());
 }

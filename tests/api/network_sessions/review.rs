@@ -3,7 +3,7 @@
 use kernel::Timestamp;
 use kernel::time::days;
 use serde_json::{Value, json};
-use tests::platform::manage;
+use tests::platform::{fixture, manage};
 use tests::{TestResponse, assert_contains, assert_has, each, id_of, path_of, with};
 
 use super::{PATH, Scene, adjustment, cards, energy};
@@ -326,4 +326,35 @@ async fn a_last_report_beyond_reason_is_not_billed_without_a_cdr() {
     decide(&scene, &session, accept()).await.expect(200);
     assert_has!(scene.shown(&session).await, {"cost_source": "network_session"});
     assert_eq!(scene.invoice().await.1, [energy(605_000)]);
+}
+
+#[tokio::test]
+async fn a_power_that_grows_during_a_session_opens_no_review() {
+    for (has_grown, is_billed) in [(true, true), (true, false), (false, true)] {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        if has_grown {
+            let mut location = fixture("location");
+            location["last_updated"] = Scene::text(scene.app.now());
+            location["evses"][0]["connectors"][0]["max_electric_power"] = json!(150_000);
+            scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+            scene.app.drain().await;
+        }
+        if is_billed {
+            scene.bill(&costing(&scene, &theirs, 60.0, 29.04)).await;
+        } else {
+            let now = Scene::text(scene.app.now());
+            let end = json!({"status": "COMPLETED", "kwh": 60, "end_date_time": now, "last_updated": now,
+                "total_cost": {"excl_vat": 24.0, "incl_vat": 29.04}});
+            scene.report(&with(theirs, end)).await;
+            scene.pass(4 * 86_400).await;
+        }
+        let shown = scene.shown(&session).await;
+        if has_grown {
+            assert_has!(shown, {"status": "completed", "amount_due": 2904, "review": null});
+        } else {
+            assert_eq!(shown["review"]["reason"], "energy");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Updates a charging session with the report of its session or CDR.
 
 use super::assignment::{count_as_unmatched, is_free, may_belong_to};
-use crate::charging_sessions::operate::writes_of_price_change;
+use crate::charging_sessions::operate::{raise_power, writes_of_price_change};
 use crate::networks::nearby::Reference;
 use crate::{App, references};
 use kernel::{Error, Id, Kind, Mode, Origin, Tenant, Timestamp};
@@ -44,6 +44,7 @@ pub(super) async fn update_session(
         }
         Report::Cdr(report) => {
             cdr = Some(&report.billed.id);
+            raise_power(app, &tenant, &mut session, Some(report)).await?;
             outcome = session.take_cdr(report, &app.settings.plausibility, now);
             let why = match outcome {
                 CdrOutcome::OtherCurrency => {

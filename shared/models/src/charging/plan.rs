@@ -8,8 +8,8 @@ use super::matching::MatchRequest;
 use super::tariff;
 use crate::charging_station::{ChargingStation, Connector, Plug, Price};
 use crate::reservation::Assignment;
-use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus, ReplanReason};
-use kernel::{Currency, Timestamp};
+use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus, ReplanReason, Shortfall};
+use kernel::{Currency, Timestamp, Window};
 
 /// A block that a search has found.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +65,36 @@ pub fn charging_plan(
     })
 }
 
+/// Returns what a vehicle cannot charge of its need at a connector in the reserved window; None without a need, or if that is not more than
+/// was planned.
+pub fn shortfall(
+    request: &MatchRequest<'_>,
+    station: &ChargingStation,
+    connector: &Connector,
+    window: &Window,
+) -> Option<Shortfall> {
+    let reservation = request.reservation;
+    let (need, plan) = (
+        reservation.need.as_deref()?,
+        reservation.charging_plan.as_deref()?,
+    );
+    let needed = need.energy_wh.or(request.vehicle.energy())?;
+    let charge = request.vehicle.charge_at(connector);
+    let lasts = window.until.since(window.from);
+    let energy = request.vehicle.energy_within(&charge, lasts);
+    let short_by = needed - energy.min(needed);
+    let (start, currency) = (window.from, reservation.currency);
+    (short_by > plan.short_by_wh).then(|| Shortfall {
+        energy,
+        short_by,
+        limited_by: LimitedBy::Time,
+        from: start,
+        until: window.until,
+        cost: cost(station, connector, &charge, energy, start, currency),
+        carbon_g: Footprint::at(station).grams(energy),
+    })
+}
+
 /// Returns the cost of charging this energy in Wh from a moment on, in a currency. None if it is unknown.
 pub(super) fn cost(
     station: &ChargingStation,
@@ -85,6 +115,33 @@ pub fn replan_reason(before: &ChargingStation, after: &ChargingStation) -> Optio
         return Some(ReplanReason::Station);
     }
     (prices(before) != prices(after)).then_some(ReplanReason::Price)
+}
+
+/// Returns whether the area of a reservation, its need or a policy may refuse a connector after a change of its station and not before: not
+/// if nothing else than amounts of its prices has changed, and none of them has risen.
+pub fn may_be_refused(
+    before: &ChargingStation,
+    after: &ChargingStation,
+    connector: &Connector,
+) -> bool {
+    let Some(after_change) = after.connector(&connector.id) else {
+        return false;
+    };
+    let is_elsewhere = before.location != after.location
+        || before.operator != after.operator
+        || before.timezone != after.timezone;
+    let (old, new) = (&connector.pricing, &after_change.pricing);
+    let has_not_risen = |(old, new): (&Price, &Price)| {
+        let renamed = Price {
+            price: old.price,
+            price_decimal: old.price_decimal.clone(),
+            ..new.clone()
+        };
+        renamed == *old && new.gross() <= old.gross()
+    };
+    let is_no_dearer =
+        old == new || old.len() == new.len() && old.iter().zip(new).all(has_not_risen);
+    is_elsewhere || connector.power != after_change.power || !is_no_dearer
 }
 
 /// Returns the data of a station, apart from its prices, that decide whether and for how long a vehicle can charge there, and with which

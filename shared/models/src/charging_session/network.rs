@@ -72,7 +72,7 @@ pub struct NetworkSession {
     /// The connector within the EVSE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connector: Option<String>,
-    /// The maximum power of the EVSE in W; 0 if it is unknown.
+    /// The maximum power of the EVSE in W: that at the start of the session, or a later one if it is greater; 0 if it is unknown.
     pub evse_power: u32,
     /// The prices with which the session began, if it was moved to a connector whose prices had changed in the meantime.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -350,6 +350,17 @@ impl SessionState {
         )
     }
 
+    /// Checks whether the start waits for room at its site.
+    pub fn is_waiting_for_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Pending {
+                start: Start::Waiting { .. },
+                ..
+            }
+        )
+    }
+
     /// Checks whether a start that is to be sent is too late for a session that was created at a moment.
     pub fn is_start_late(&self, created: Timestamp, now: Timestamp) -> bool {
         let patience = match self {

@@ -135,15 +135,15 @@ pub enum ReplanReason {
     Station,
 }
 
-/// The energy that the session of a reservation by need charges by the time at which the vehicle has to be ready, if that is less than
-/// was planned.
+/// The energy that the vehicle of a reservation by need charges in its session or its reserved window, if that is less than was planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfall {
     /// Metered Wh that are charged, and that are not.
     pub energy: u32,
     pub short_by: u32,
     pub limited_by: LimitedBy,
-    /// The end of the charge.
+    /// The beginning and the end of the charge.
+    pub from: Timestamp,
     pub until: Timestamp,
     /// The cost of the energy in the reservation's currency; None if it is unknown.
     pub cost: Option<i64>,

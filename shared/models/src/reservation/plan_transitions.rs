@@ -65,8 +65,9 @@ impl Stored<Reservation> {
         self.set_plan(plan, before.as_deref());
     }
 
-    /// Notes that the vehicle has arrived with less than was planned, and that its session charges less than the need.
-    pub fn fall_short(&mut self, shortfall: Shortfall, now: Timestamp) {
+    /// Notes that the vehicle charges less of its need than was planned, because it has arrived with less, or because its station has
+    /// changed.
+    pub fn fall_short(&mut self, shortfall: Shortfall, because: ReplanReason, now: Timestamp) {
         let Some(before) = self.object.charging_plan.take() else {
             return;
         };
@@ -75,7 +76,7 @@ impl Stored<Reservation> {
             status: PlanStatus::Short,
             short_by_wh: shortfall.short_by,
             limited_by: Some(shortfall.limited_by),
-            from: Some(now),
+            from: Some(shortfall.from),
             until: Some(shortfall.until),
             energy_wh: shortfall.energy,
             cost: shortfall.cost,
@@ -83,7 +84,7 @@ impl Stored<Reservation> {
             margin_seconds: ready_by.map(|ready_by| ready_by.since(shortfall.until).as_secs()),
             ..(*before).clone()
         };
-        let plan = plan.following(Some(&before), ReplanReason::Telemetry);
+        let plan = plan.following(Some(&before), because);
         self.object.updated = now;
         self.set_plan(plan, Some(&before));
     }

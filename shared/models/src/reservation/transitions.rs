@@ -324,6 +324,11 @@ impl Stored<Reservation> {
         )
     }
 
+    /// Checks whether another connector is searched because of the station or its network.
+    pub fn is_lost_by_station(&self) -> bool {
+        self.is_awaiting_rematch() && !self.is_lost_by_tenant()
+    }
+
     /// Checks whether another connector is searched because a vehicle of the same tenant occupies the reserved one, or the reservation's
     /// vehicle has another plug.
     fn is_lost_by_tenant(&self) -> bool {

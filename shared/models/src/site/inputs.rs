@@ -253,7 +253,7 @@ pub fn strongest<'a>(
                 continue;
             };
             let most: &mut u32 = strongest.entry(plug).or_default();
-            if station.is_reservable(&connector.id) {
+            if station.is_in_order(&connector.id) {
                 *most = offered(connector).max(*most);
             }
         }

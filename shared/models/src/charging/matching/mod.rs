@@ -54,6 +54,7 @@ use super::effective_price::{ChargingVehicle, EffectivePrice, PriceCap, PricePer
 use super::footprint::Footprint;
 use super::geo::distance_meters;
 use super::policies::{Breach, Limits, PricedStation};
+use super::search::Place;
 use super::{opening_hours, simulation};
 use crate::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
 use crate::driver::DriverPreferences;
@@ -302,6 +303,21 @@ pub fn is_forbidden(station: &ChargingStation, request: &MatchRequest<'_>) -> bo
         })
     };
     !suitable(station, request).any(is_allowed)
+}
+
+/// Returns whether a connector is in the area of the reservation, and policies allow it at its effective price in a window. The rules of
+/// policies about times are not checked: they depend on no station.
+pub fn admits(
+    station: &ChargingStation,
+    connector: &Connector,
+    window: &Window,
+    request: &MatchRequest<'_>,
+) -> bool {
+    let area = Place::Circle(request.reservation.location.into());
+    area.distance(station.location).is_some()
+        && request
+            .limits
+            .allow(&priced(station, connector, window, request))
 }
 
 /// Returns the rule of a policy for which [`MatchFilter::Policy`] refuses a station, or would refuse it if it were in order: that for the

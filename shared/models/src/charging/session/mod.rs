@@ -263,6 +263,7 @@ impl Parties<'_> {
             energy,
             short_by,
             limited_by,
+            from: now,
             until,
             cost: plan::cost(station, connector, &self.charge(), energy, now, currency),
             carbon_g: Footprint::at(station).grams(energy),

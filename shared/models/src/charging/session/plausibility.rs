@@ -9,12 +9,13 @@ use rust_decimal::Decimal;
 
 use super::super::battery::MILLIS_PER_HOUR;
 use super::super::tariff::{self, Cost, Segment};
+use super::evse_power;
 use crate::charging_session::network::{
     Billed, CdrReport, ReportedState, STOP_REQUESTED_AFTER, SessionReport, Times, Total,
 };
 use crate::charging_session::review::ReviewReason;
 use crate::charging_session::{ChargingSession, SessionStatus, StartedBy};
-use crate::charging_station::{Price, PriceType, Tax};
+use crate::charging_station::{ChargingStation, Price, PriceType, Tax};
 use crate::stored::Stored;
 use kernel::time::{minutes, whole_millis};
 use kernel::{Currency, SignedDuration, Timestamp};
@@ -185,6 +186,23 @@ impl Stored<ChargingSession> {
         }
     }
 
+    /// Checks whether the energy of a CDR, or else of the session, is more than the charging point could deliver with the power that is
+    /// known of it.
+    pub fn exceeds_power(&self, cdr: Option<&CdrReport>, now: Timestamp) -> bool {
+        let own = || self.claim();
+        let claim = cdr.map_or_else(own, |cdr| self.believed_cdr(cdr, now).claim());
+        let most = most_energy(self.evse_power(), self.longest_possible(&claim, now));
+        self.evse_power() > 0 && claim.energy > tolerated(most)
+    }
+
+    /// Raises the power of the charging point to the present one of its EVSE, which was increased during the session.
+    pub fn raise_power(&mut self, station: &ChargingStation) {
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            let present = evse_power(station, network.evse.uid.as_str());
+            network.evse_power = network.evse_power.max(present);
+        }
+    }
+
     /// Returns the power of the charging point in W; 0 if it is unknown.
     pub(super) fn evse_power(&self) -> u32 {
         let network = self.internal.network.as_ref();
@@ -232,13 +250,13 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Returns the start and the end that a network states, and the times, as far as they can be. A session that was started through the API
-    /// did not begin before the request. A session that was started with a card and is not over began at most a day before its first report;
-    /// one that is over may be reported long after it.
+    /// Returns the start and the end that a network states, and the times, as far as they can be. A session that was started through the
+    /// API did not begin before the request. A session that was started with a card and is not over began at most a day before its first
+    /// report; one that is over may be reported long after it.
     ///
-    /// A session that is over lasted as long as the network says, also if the clock of the network is wrong: an end in the future is moved to
-    /// the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long: until
-    /// its known end, or until now if none was reported.
+    /// A session that is over lasted as long as the network says, also if the clock of the network is wrong: an end in the future is moved
+    /// to the time of receipt with its start, and a start that is too early is moved with its end if the session can have lasted so long:
+    /// until its known end, or until now if none was reported.
     fn believed(
         &self,
         started: Timestamp,
