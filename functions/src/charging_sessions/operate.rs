@@ -185,13 +185,11 @@ async fn start(
     mut session: Stored<ChargingSession>,
     network: &NetworkSession,
 ) -> Result<(), Error> {
-    let now = origin.now;
+    let (now, before) = (origin.now, session.clone());
     let state = &session.object.state;
     if !state.is_start_due() || state.is_start_late(session.object.created, now) {
-        let before = session.clone();
         session.give_up_start(now);
-        let tx = writes_of_change(app, origin, &before, &mut session).await?;
-        return tx.commit_without_response().await;
+        return save_change(app, origin, &before, session).await;
     }
     let tenant = &origin.tenant;
     let driver = app
@@ -199,19 +197,15 @@ async fn start(
         .load::<Driver>(tenant, &session.object.driver)
         .await?;
     if let Some(reason) = obstacle(app, tenant, &session.object, &driver.object).await? {
-        let before = session.clone();
         session.fail_start(reason, now);
-        let tx = writes_of_change(app, origin, &before, &mut session).await?;
-        return tx.commit_without_response().await;
+        return save_change(app, origin, &before, session).await;
     }
     let token = tokens::of_driver(app, tenant, &driver.object).await?;
     let mut tx = app.store.begin(origin);
     match admit(app, origin, &session.object).await? {
         Admission::Full => {
-            let before = session.clone();
             session.wait_for_room(now);
-            let tx = writes_of_change(app, origin, &before, &mut session).await?;
-            return tx.commit_without_response().await;
+            return save_change(app, origin, &before, session).await;
         }
         Admission::Room(mut site) => tx.save(&mut *site)?,
         Admission::Free => {}
@@ -246,6 +240,17 @@ async fn apply_start(
         Err(reason) => session.fail_start(reason, now),
     })
     .await
+}
+
+/// Saves the change of a session since `before`.
+async fn save_change(
+    app: &App,
+    origin: &Origin,
+    before: &Stored<ChargingSession>,
+    mut session: Stored<ChargingSession>,
+) -> Result<(), Error> {
+    let tx = writes_of_change(app, origin, before, &mut session).await?;
+    tx.commit_without_response().await
 }
 
 /// Returns why a start that has waited for room at its site cannot be sent any more: the station may have changed since the session was
