@@ -106,6 +106,7 @@ pub const SESSION: &[&str] = &[
     "amount_due",
     "currency",
     "failed_reason",
+    "policy_warnings",
 ];
 pub const INVOICE: &[&str] = &[
     "id",

@@ -65,6 +65,12 @@ impl Stored<Reservation> {
         self.set_plan(plan, before.as_deref());
     }
 
+    /// Sets the level of the battery, in hundredths of a percent, for which the price of the reserved connector was accepted; none if it is
+    /// unknown.
+    pub fn accept_price_at(&mut self, level: Option<u16>) {
+        self.internal.planned_level = level;
+    }
+
     /// Notes that the vehicle has arrived with less than was planned, and that its session charges less than the need.
     pub fn fall_short(&mut self, shortfall: Shortfall, now: Timestamp) {
         let Some(before) = self.object.charging_plan.take() else {
