@@ -285,6 +285,23 @@ async fn a_tool_shows_the_rate_limit_of_the_account() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_started_shows_what_it_violates() {
+    let (app, crew, station) = TestApp::with_station().await;
+    let policy =
+        json!({"name": "P", "mode": "suggestion", "rules": {"denied_operators": ["Voltway"]}});
+    let policy = app.alice.create("/v1/policies", policy).await;
+    let fleet = format!("/v1/fleets/{}", crew.fleet);
+    app.alice
+        .post_ok(&fleet, json!({"policy_ids": [policy]}))
+        .await;
+    let session = app.session(&crew, &station);
+    let (started, is_error) = call(&app.alice, "start_charging", session).await;
+    assert!(!is_error, "{started}");
+    assert_has!(started, {"/policy_warnings/0/rule": "denied_operators"});
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn an_error_of_the_transport_has_the_form_of_the_api() {
     let app = TestApp::start().await;
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});

@@ -89,6 +89,30 @@ async fn an_estimation_says_whether_policies_allow_it() {
 }
 
 #[tokio::test]
+async fn a_price_cap_of_an_estimation_is_in_the_currency_of_a_start() {
+    let (app, crew, station) = TestApp::with_station().await;
+    let rules = json!({"name": "Cap", "rules": {"max_price_per_kwh": 100}});
+    let policy = app.alice.create("/v1/policies", rules).await;
+    let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+    app.alice
+        .post_ok(&vehicle, json!({"policy_ids": [policy]}))
+        .await;
+    let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 69.5});
+    // The station has prices in pounds, and the cap of a fleet with dollars cannot be compared with them.
+    let estimation = app.alice.post_ok(PATH, body.clone()).await;
+    let verdict = json!({"allowed": false, "policy": policy, "rule": "max_price_per_kwh"});
+    assert_eq!(estimation["policy"], verdict);
+    let session = app.session(&crew, &station);
+    let refused = app.alice.post("/v1/charging_sessions", session).await;
+    assert_eq!(refused.expect(403).body["rule"], "max_price_per_kwh");
+    let pounds = with(body, json!({"currency": "gbp"}));
+    let estimation = app.alice.post_ok(PATH, pounds).await;
+    assert_eq!(estimation["policy"]["allowed"], true);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn an_estimation_uses_the_requested_connector_and_start() {
     let (app, crew) = TestApp::with_crew().await;
     let connector = |id: &str, power: f64| json!({"id": id, "power": power, "status": "available", "type": "Type2"});

@@ -254,6 +254,8 @@ async fn a_reservation_far_from_every_geofence_is_blocked() {
         app.reservation(&crew, 60),
         json!({"location": {"latitude": 51.52, "longitude": -0.128, "radius": 8000}}),
     );
+    let in_fence = json!({"location": {"latitude": 51.5915, "longitude": -0.128}});
+    app.station(in_fence).await;
     app.alice.post_ok("/v1/reservations", nearby).await;
     let (crew, id) = ruled(&app, "suggestion", rules).await;
     let warned = app
@@ -308,8 +310,33 @@ async fn a_suggestion_warns_and_blocks_nothing() {
 }
 
 #[tokio::test]
+async fn a_suggestion_warns_of_the_station_that_is_chosen() {
+    let app = TestApp::start().await;
+    app.station(json!({})).await;
+    let rules = json!({"denied_operators": ["Voltway"], "max_price_per_kwh": 1});
+    let (crew, id) = ruled(&app, "suggestion", rules).await;
+    let rules = json!({"denied_operators": ["Nobody"]});
+    let enforced = app.alice.create("/v1/policies", policy(rules)).await;
+    let change = json!({"policy_ids": [enforced]});
+    app.alice.post_ok(&path_of(&crew.driver), change).await;
+    let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
+    let by_window = with(app.reservation(&crew, 300), place.clone());
+    let need = json!({"energy_wh": 9_000, "ready_by": app.in_minutes(200)});
+    let by_need = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"], "need": need});
+    for body in [by_window, with(by_need, place)] {
+        let reserved = app.alice.post_ok("/v1/reservations", body.clone()).await;
+        let warnings = &reserved["policy_warnings"];
+        assert_has!(warnings[0], {"policy": id, "rule": "denied_operators"});
+        assert_has!(warnings[1], {"policy": id, "rule": "max_price_per_kwh"});
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn a_reservation_is_refused_where_no_station_is_allowed() {
     let app = TestApp::start().await;
+    // It has a part of the area, and not the station.
+    let beside = json!({"center": {"latitude": 10.01, "longitude": 10.0}, "name": "F", "radius_meters": 700});
     for (rules, rule) in [
         (
             json!({"allowed_operators": ["Nobody"]}),
@@ -317,6 +344,7 @@ async fn a_reservation_is_refused_where_no_station_is_allowed() {
         ),
         (json!({"denied_operators": ["Voltway"]}), "denied_operators"),
         (json!({"max_price_per_kwh": 1}), "max_price_per_kwh"),
+        (json!({"geofences": [beside]}), "geofences"),
     ] {
         let (crew, id) = ruled(&app, "enforcement", rules).await;
         let reserve = async || {
@@ -469,6 +497,40 @@ async fn a_price_cap_counts_start_fee_and_charging_time() {
     start().await.expect(403);
     set_cap(38.8).await;
     start().await.expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_confirmed_price_is_refused_only_after_a_change() {
+    let app = TestApp::start().await;
+    let (crew, _) = ruled(&app, "enforcement", json!({"max_price_per_kwh": 30})).await;
+    // The 22 kWh of an hour cost 24.5 cents each, and few of them more than 30.
+    let pricing = json!([dollars("ENERGY", 20), dollars("FLAT", 100)]);
+    let station = app.station(json!({"pricing": pricing})).await;
+    let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
+    let body = with(app.reservation(&crew, 20), place);
+    let reservation = app.alice.create("/v1/reservations", body).await;
+    app.advance(5).await;
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let level = json!({"battery": {"level": 97}});
+    app.alice.post_ok(&telemetry, level).await;
+    let euros = json!({"preferences": {"currency": "eur"}});
+    app.alice.post_ok(&path_of(&crew.driver), euros).await;
+    app.advance(20 * 60).await;
+    let reserved = app.alice.get_ok(&path_of(&reservation)).await;
+    assert_has!(reserved, {"status": "confirmed", "currency": "usd"});
+    let start = async |expected: u16| {
+        let connector = json!({"connector": reserved["connector"]});
+        let session = with(app.session(&crew, &station), connector);
+        let started = app.alice.post("/v1/charging_sessions", session).await;
+        started.expect(expected);
+    };
+    let dear = json!([dollars("ENERGY", 40)]);
+    app.change_station(&station, json!({"pricing": dear})).await;
+    start(403).await;
+    app.change_station(&station, json!({"pricing": pricing}))
+        .await;
+    start(200).await;
     app.drain().await;
 }
 

@@ -377,6 +377,40 @@ async fn a_policy_that_limits_a_need_is_named() {
 }
 
 #[tokio::test]
+async fn a_session_by_need_is_judged_by_the_price_of_the_need() {
+    let (app, crew) = TestApp::with_crew().await;
+    // A block lasts a quarter of an hour at least, in which 5.5 kWh can be charged: they would cost more than the policy allows.
+    let cheap = with(
+        energy_price(20, None),
+        json!({"restrictions": {"max_energy": 2_000}}),
+    );
+    let pricing = json!([cheap, energy_price(80, None)]);
+    let station = app
+        .station(json!({"connectors": connector(22.0), "pricing": pricing}))
+        .await;
+    let policy = json!({"name": "Cheap", "rules": {"max_price_per_kwh": 30}});
+    let policy = app.alice.create("/v1/policies", policy).await;
+    let change = json!({"policy_ids": [policy]});
+    app.alice
+        .post_ok(&tests::path_of(&crew.driver), change)
+        .await;
+    let reservation = app.alice.create(PATH, body(&app, &crew, 2_000, 30)).await;
+    app.advance(60).await;
+    let path = format!("{PATH}/{reservation}");
+    let reserved = app.alice.get_ok(&path).await;
+    assert_has!(reserved, {"status": "confirmed"});
+    let start = async |limit: Value| {
+        let body = with(app.session(&crew, &station), limit);
+        app.alice.post("/v1/charging_sessions", body).await
+    };
+    let refused = start(json!({"session_limit": 5_000})).await;
+    assert_eq!(refused.expect(403).body["rule"], "max_price_per_kwh");
+    let started = start(json!({})).await;
+    assert_eq!(started.expect(200).body["reservation"], reservation);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn a_need_below_1_kwh_is_compared_by_its_own_cost() {
     let (app, crew) = TestApp::with_crew().await;
     let fee = with(energy_price(10, None), json!({"type": "FLAT"}));

@@ -1,28 +1,22 @@
 //! Real-time authorization: decides whether a card may be used, at a place and now.
 //!
 //! The card is checked first, with the driver, vehicle, fleet and account that it depends on; then, for each EVSE, who charges there
-//! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the default of the driver,
+//! ([`super::tap`]) by the policies in enforcement, and the payment method: that of the reservation, else the default of the driver,
 //! the fleet or the account. A wallet without money and an expired payment card lead to a refusal. Without any payment method the session
 //! is invoiced.
 
 use std::collections::HashMap;
 
-use kernel::{Error, Id, Mode, Tenant, Timestamp, Window};
-use models::charging::card::{CardContext, CardValidity, token_type};
-use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
-use models::charging::policies::{PolicyContext, PricedStation, judge};
-use models::charging::session::charging_window;
-use models::charging_station::Plug;
+use kernel::{Error, Id, Mode};
+use models::charging::card::{CardValidity, token_type};
 use models::payment_method::PaymentMethodType;
 use models::ports::network::Subject;
 use models::token::{AllowedType, Token, TokenType};
-use models::{
-    Account, ChargeCard, ChargingStation, Driver, Fleet, PaymentMethod, Policy, Stored,
-    VehicleTelemetry,
-};
+use models::{Account, ChargeCard, ChargingStation, Driver, Fleet, PaymentMethod, Stored};
 
 use super::context;
-use super::tap::{CardUse, Place, TapOutcome, at};
+use super::judge::UsedCard;
+use super::tap::{CardUse, Place, TapOutcome};
 use crate::{App, references};
 
 /// The place where a card is to be used.
@@ -41,7 +35,7 @@ pub struct Authorization {
     pub token: Token,
     /// The requested EVSEs at which the card may be used.
     pub evses: Vec<String>,
-    /// Whether the response depends on the place, and the network does not name it.
+    /// Whether the place may change the response, and the network does not name it.
     pub needs_place: bool,
 }
 
@@ -87,21 +81,20 @@ pub async fn authorize(
         CardValidity::Expired => return Ok(decided(token, AllowedType::Expired)),
         CardValidity::Valid => {}
     }
-    let valid = ValidCard {
-        app,
-        tenant: &tenant,
-        card: &card,
-        context: &context,
-        now,
-    };
+    let valid = UsedCard::load(app, &tenant, &card, &context, now).await?;
     let (allowed, evses) = match whereabouts {
         Whereabouts::Station(station, named) => valid.at_station(station, named).await?,
         Whereabouts::Unknown => (valid.anywhere().await?, Vec::new()),
     };
     let needs_place = matches!(whereabouts, Whereabouts::Unknown)
-        && context
-            .enforced()
-            .any(|policy| policy.rules.depend_on_station());
+        && match allowed {
+            AllowedType::Allowed => context
+                .enforced()
+                .any(|policy| policy.rules.depend_on_station()),
+            // A reservation or a session at the place may name another driver or vehicle.
+            AllowedType::NotAllowed => context.may_use_reservation(&card),
+            _ => false,
+        };
     let decided = decided(token, allowed);
     Ok(decided.map(|authorization| Authorization {
         evses,
@@ -118,16 +111,7 @@ fn all_evses(station: &ChargingStation) -> Vec<String> {
     evses
 }
 
-/// A valid card that is to be used now.
-struct ValidCard<'a> {
-    app: &'a App,
-    tenant: &'a Tenant,
-    card: &'a ChargeCard,
-    context: &'a CardContext,
-    now: Timestamp,
-}
-
-impl ValidCard<'_> {
+impl UsedCard<'_> {
     /// Decides whether the card may be used at a station, and at which of the named EVSEs; at any EVSE if none is named. Named EVSEs that the
     /// station does not have are ignored.
     async fn at_station(
@@ -166,42 +150,29 @@ impl ValidCard<'_> {
         })
     }
 
-    /// Decides whether the card may be used, as far as that does not depend on the place.
+    /// Decides whether the card may be used, as far as that does not depend on the place, by the first driver and vehicle that policies
+    /// allow.
     async fn anywhere(&self) -> Result<AllowedType, Error> {
-        let mut allowed = AllowedType::NotAllowed;
         for pair in self.context.pairs() {
-            let (driver, fleet) = (&pair.driver.object, pair.fleet);
-            let policies = self.policies_of(&driver.policy_ids, fleet, &pair.vehicle.policy_ids);
-            let fleet = Some(fleet);
-            let currency = references::currency(self.app, self.tenant, pair.driver, fleet).await?;
-            let (windows, zone) = ([Window::moment(self.now)], Fleet::zone(fleet));
-            let policy_context = PolicyContext::at(&windows, currency, &zone);
-            if judge(&policies, &policy_context).blocked.is_some() {
-                continue;
+            let card_use = CardUse::of(self.tenant, self.card, pair);
+            if !self.is_forbidden(None, &card_use).await? {
+                return self.paid(&card_use).await;
             }
-            if self.can_pay(None, driver, pair.fleet).await? {
-                return Ok(AllowedType::Allowed);
-            }
-            allowed = AllowedType::NoCredit;
         }
-        Ok(allowed)
+        Ok(AllowedType::NotAllowed)
     }
 
     /// Decides whether the card may be used at an EVSE.
     async fn at_place(&self, place: Place<'_>) -> Result<AllowedType, Error> {
-        let Self {
-            app,
-            tenant,
-            card,
-            context,
-            now,
-        } = *self;
-        let TapOutcome::Use(card_use) = at(app, tenant, card, context, place, now).await? else {
-            return Ok(AllowedType::NotAllowed);
-        };
-        if self.is_forbidden(place, &card_use).await? {
-            return Ok(AllowedType::NotAllowed);
+        match self.at(place).await? {
+            TapOutcome::Use(card_use) => self.paid(&card_use).await,
+            TapOutcome::Started(_) => Ok(AllowedType::Allowed),
+            _ => Ok(AllowedType::NotAllowed),
         }
+    }
+
+    /// Decides by the payment method whether a driver may charge a vehicle.
+    async fn paid(&self, card_use: &CardUse) -> Result<AllowedType, Error> {
         let reservation = card_use.reservation.as_ref();
         let reserved = reservation.and_then(|stored| stored.object.payment_method.clone());
         let (driver, fleet) = (&card_use.driver.object, &card_use.fleet);
@@ -210,67 +181,6 @@ impl ValidCard<'_> {
         } else {
             AllowedType::NoCredit
         })
-    }
-
-    /// Returns whether policies in enforcement forbid charging at every connector of the EVSE that fits the vehicle.
-    async fn is_forbidden(&self, place: Place<'_>, card_use: &CardUse) -> Result<bool, Error> {
-        let (app, tenant, now) = (self.app, self.tenant, self.now);
-        let CardUse {
-            driver,
-            vehicle,
-            fleet,
-            reservation,
-            ..
-        } = card_use;
-        let policies = match reservation {
-            // The reservation may name another driver, fleet or vehicle than the card.
-            Some(_) => {
-                let driver = Some(&driver.object);
-                crate::policies::of(app, tenant, driver, Some(fleet), vehicle).await?
-            }
-            None => self.policies_of(&driver.object.policy_ids, fleet, &vehicle.policy_ids),
-        };
-        let mut rules = policies.iter().map(|policy| &policy.rules);
-        let telemetry = if rules.any(|rules| rules.max_price_per_kwh.is_some()) {
-            let telemetry = &vehicle.telemetry;
-            app.store
-                .find::<VehicleTelemetry>(tenant, telemetry)
-                .await?
-        } else {
-            None
-        };
-        let telemetry = telemetry.map(|telemetry| telemetry.object);
-        let charging = ChargingVehicle::new(vehicle, telemetry.as_ref(), now);
-        let window = charging_window(reservation.as_ref().map(|stored| &stored.object), now);
-        let currency = references::currency(app, tenant, driver, Some(fleet)).await?;
-        let (windows, zone) = ([Window::moment(now)], Fleet::zone(Some(fleet)));
-        let mut connectors = place
-            .connectors()
-            .filter(|connector| connector.plug == Plug::Matched(vehicle.charging_standard));
-        Ok(connectors.all(|connector| {
-            let station = place.station;
-            let price = EffectivePrice::in_window(station, connector, charging, &window, currency);
-            let policy_context = PolicyContext {
-                station: Some(PricedStation {
-                    station,
-                    price,
-                    mode: tenant.mode,
-                }),
-                ..PolicyContext::at(&windows, currency, &zone)
-            };
-            judge(&policies, &policy_context).blocked.is_some()
-        }))
-    }
-
-    /// The policies of the context that a driver, a fleet or a vehicle names.
-    fn policies_of(&self, driver: &[Id], fleet: &Fleet, vehicle: &[Id]) -> Vec<Policy> {
-        let is_named =
-            |id: &Id| driver.contains(id) || fleet.policy_ids.contains(id) || vehicle.contains(id);
-        let policies = self.context.policies.iter();
-        policies
-            .filter(|policy| is_named(&policy.id))
-            .cloned()
-            .collect()
     }
 
     /// Returns whether the payment method of a reservation, or else the default one, can pay, as far as this service can decide.

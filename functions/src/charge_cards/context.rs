@@ -92,7 +92,10 @@ async fn drivers_and_vehicles(
 }
 
 /// Reads the present state of objects, in the order of their ids in the list, each once.
-async fn all<'a, T: ById>(
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn all<'a, T: ById>(
     app: &App,
     tenant: &Tenant,
     ids: impl IntoIterator<Item = &'a Id>,

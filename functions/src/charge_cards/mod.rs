@@ -6,6 +6,7 @@ mod context;
 pub mod create;
 pub mod delete;
 mod holders;
+mod judge;
 pub mod list;
 pub mod refresh;
 pub mod retrieve;

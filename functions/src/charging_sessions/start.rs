@@ -2,10 +2,11 @@
 
 use kernel::{Code, Currency, Error, Id, SignedDuration, Tenant, Timestamp, Window};
 use models::charging::calendar::{CalendarOwner, Entry};
-use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use models::charging::effective_price::EffectivePrice;
 use models::charging::policies::{Breach, PolicyContext, PricedStation};
 use models::charging::session::{
-    CalendarEntries, MAX_DURATION, Parties, charging_window, expected, leaves_early,
+    CalendarEntries, MAX_DURATION, Parties, charging_vehicle, charging_window, expected,
+    leaves_early,
 };
 use models::charging_session::NewChargingSession;
 use models::charging_station::{Connector, StationInternal};
@@ -111,8 +112,8 @@ impl SessionStart {
     }
 
     /// 403 `policy_blocked` if a policy of the driver, the fleet or the vehicle forbids charging here and now; otherwise returns the
-    /// policies in suggestion mode that the session violates. The price is that of the reserved window, or else of charging from now until
-    /// the battery is full or `session_limit` is reached.
+    /// policies in suggestion mode that the session violates. The price is that of the reserved window, for the vehicle and in the currency
+    /// for which it was accepted ([`charging_vehicle`]), or else of charging from now until the battery is full or `session_limit` is reached.
     pub async fn check_policies(
         &self,
         app: &App,
@@ -122,15 +123,13 @@ impl SessionStart {
     ) -> Result<Vec<Breach>, Error> {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
-        let vehicle = ChargingVehicle::new(&self.vehicle, self.telemetry.as_ref(), now);
-        let vehicle = session_limit.map_or(vehicle, |limit| vehicle.limited_to(limit.get()));
-        let reservation = self
-            .reservation
-            .as_ref()
-            .map(|reservation| &reservation.object);
+        let (telemetry, reservation) = (self.telemetry.as_ref(), self.reservation.as_ref());
+        let vehicle = charging_vehicle(&self.vehicle, telemetry, reservation, session_limit, now);
+        let reservation = reservation.map(|reservation| &reservation.object);
         let window = charging_window(reservation, now);
+        let currency = reservation.map_or(self.currency, |reservation| reservation.currency);
         let (station, connector) = (&self.station, &self.connector);
-        let price = EffectivePrice::in_window(station, connector, vehicle, &window, self.currency);
+        let price = EffectivePrice::in_window(station, connector, vehicle, &window, currency);
         let (windows, zone) = ([Window::moment(now)], Fleet::zone(fleet));
         let plan = PolicyContext {
             station: Some(PricedStation {
@@ -138,7 +137,7 @@ impl SessionStart {
                 price,
                 mode: tenant.mode,
             }),
-            ..PolicyContext::at(&windows, self.currency, &zone)
+            ..PolicyContext::at(&windows, currency, &zone)
         };
         policies::check(&rules, &plan)
     }

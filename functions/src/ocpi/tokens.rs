@@ -127,7 +127,7 @@ async fn decide(
         needs_place,
     } = decided.ok_or_else(unknown)?;
     let is_allowed = allowed == AllowedType::Allowed;
-    if is_allowed && needs_place {
+    if needs_place {
         return Err(match place {
             None => Reply::error(
                 StatusCode::NOT_ENOUGH_INFORMATION,

@@ -2,7 +2,6 @@
 //! plans a reservation by need.
 
 use kernel::{Error, Window};
-use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Breach, Limits, PolicyContext};
 use models::reservation::MatchFilter;
@@ -34,7 +33,7 @@ pub(super) async fn admit(
         area: Some(area),
         ..PolicyContext::at(&windows, reservation.object.currency, &zone)
     };
-    let policy_warnings = policies::check(&policies, &policy_context)?;
+    let mut policy_warnings = policies::check(&policies, &policy_context)?;
     let limits = Limits::new(&policies, &policy_context);
     let has_need = reservation.object.need.is_some();
     if has_need || limits.depend_on_stations() {
@@ -50,25 +49,22 @@ pub(super) async fn admit(
             telemetry: telemetry.as_ref().map(|telemetry| &telemetry.object),
             stations: &stations,
         };
-        if has_need {
+        let found = if has_need {
             let because = ReplanReason::Update;
-            Box::pin(plan(app, tenant, reservation, inputs, because, now)).await?;
+            Box::pin(plan(app, tenant, reservation, inputs, because, now)).await?
         } else {
-            Box::pin(check_stations(
-                request,
-                inputs,
-                reservation,
-                &windows,
-                &limits,
-            ))
-            .await?;
-        }
+            let checked = check_stations(request, inputs, reservation, &windows, &limits);
+            Box::pin(checked).await?
+        };
+        // They include those for the area and for all possible windows.
+        policy_warnings = found.unwrap_or(policy_warnings);
     }
     Ok(policy_warnings)
 }
 
 /// Refuses a reservation if policies forbid every station that fits it, whatever is booked or out of order now, both with the present
-/// level of the battery and with the one that is assumed where it is unknown: it may change until the window begins.
+/// level of the battery and with the one that is assumed where it is unknown: it may change until the window begins. Returns the policies
+/// in suggestion mode that the best match violates; none without a match.
 ///
 /// # Errors
 /// `policy_blocked` with the first of these policies.
@@ -78,36 +74,38 @@ async fn check_stations(
     reservation: &Stored<Reservation>,
     windows: &[Window],
     limits: &Limits<'_>,
-) -> Result<(), Error> {
+) -> Result<Option<Vec<Breach>>, Error> {
     let (mode, now) = (request.tenant().mode, request.now());
-    let breach_at = async |inputs: PlanInputs<'_>| {
+    let judged_with = async |inputs: PlanInputs<'_>| {
         let sought = inputs.match_request(reservation, windows, limits, mode, now);
-        breach_everywhere(request, &sought, inputs.stations).await
+        judged(request, &sought, &inputs).await
     };
-    let Some(breach) = breach_at(inputs).await? else {
-        return Ok(());
+    let breach = match judged_with(inputs).await? {
+        Ok(warnings) => return Ok(warnings),
+        Err(breach) => breach,
     };
     let later = PlanInputs {
         telemetry: None,
         ..inputs
     };
-    if inputs.telemetry.is_some() && breach_at(later).await?.is_none() {
-        return Ok(());
+    match inputs.telemetry {
+        Some(_) => judged_with(later).await?.map_err(|_| breach.refusal()),
+        None => Err(breach.refusal()),
     }
-    Err(breach.refusal())
 }
 
-/// Returns the first rule of a policy that forbids a station, if policies forbid every station that fits a reservation.
-async fn breach_everywhere(
+/// Returns the first rule of a policy that forbids a station, if policies forbid every station that fits a reservation; otherwise the
+/// policies in suggestion mode that the best match violates, if there is a match.
+async fn judged(
     request: &Request,
     sought: &MatchRequest<'_>,
-    stations: &[IndexedStation],
-) -> Result<Option<Breach>, Error> {
+    inputs: &PlanInputs<'_>,
+) -> Result<Result<Option<Vec<Breach>>, Breach>, Error> {
     use MatchFilter::{Booked, Closed, ConnectorType, NotReservable, Price};
-    let matcher = Matcher::new(&request.app, request.tenant(), sought, stations, 1);
+    let matcher = Matcher::new(&request.app, request.tenant(), sought, inputs.stations, 1);
     let mut matcher = matcher.keeping_stations();
-    if !matcher.matches().await?.is_empty() {
-        return Ok(None);
+    if let Some(best) = matcher.matches().await?.first() {
+        return Ok(Ok(matcher.warnings(inputs, &best.assignment)));
     }
     let mut refused = matcher.refused();
     refused.retain(|refused| {
@@ -118,10 +116,10 @@ async fn breach_everywhere(
         refused.filter != Booked && matching::is_forbidden(refused.station, sought)
     };
     if !refused.iter().all(is_forbidden) {
-        return Ok(None);
+        return Ok(Ok(None));
     }
     let mut breaches = refused
         .iter()
         .filter_map(|refused| matching::breach(refused.station, sought));
-    Ok(breaches.next())
+    Ok(breaches.next().map_or(Ok(None), Err))
 }

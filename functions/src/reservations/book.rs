@@ -58,6 +58,7 @@ pub(super) async fn book(
         };
         let mut confirmed = reservation.clone();
         confirmed.confirm(&assignment, summary, late_free, origin.now);
+        confirmed.accept_price_at(matcher.level());
         if let Some(plan) = matcher.plan(Some(&assignment)) {
             confirmed.plan_attempt(plan);
         }

@@ -10,10 +10,9 @@ use models::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
     ReservationCandidates,
 };
-use models::charging::effective_price::EffectivePrice;
 use models::charging::matching::best_first::Match;
 use models::charging::matching::{self, MatchRequest};
-use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
+use models::charging::policies::{Limits, PolicyContext};
 use models::reservation::MatchFilter;
 use models::{Fleet, Reservation};
 use web::{Body, Route};
@@ -88,21 +87,9 @@ fn candidate(
     charge: ExpectedCharge,
     inputs: &PlanInputs<'_>,
 ) -> Option<ReservationCandidate> {
-    let station = matcher.station(&best.assignment.station)?;
-    let mut connectors = station.connectors.iter();
-    let connector = connectors.find(|connector| connector.id == best.assignment.connector)?;
-    let (window, currency) = (best.assignment.window, request.reservation.currency);
-    let price = EffectivePrice::in_window(station, connector, request.vehicle, &window, currency);
-    let zone = Fleet::zone(inputs.fleet);
-    let policy_context = PolicyContext {
-        station: Some(PricedStation {
-            station,
-            price,
-            mode: request.mode,
-        }),
-        ..PolicyContext::at(std::slice::from_ref(&window), currency, &zone)
-    };
-    let warnings = judge(inputs.policies, &policy_context).warnings;
+    let (station, connector, price) = matcher.place(&best.assignment)?;
+    let warnings = matcher.warnings(inputs, &best.assignment)?;
+    let currency = request.reservation.currency;
     Some(ReservationCandidate::new(
         best, station, connector, charge, currency, price, warnings,
     ))

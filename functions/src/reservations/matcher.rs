@@ -6,14 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::App;
 use kernel::{Error, Id, Mode, Tenant, Window};
 use models::charging::calendar::CalendarOwner;
+use models::charging::effective_price::EffectivePrice;
 use models::charging::matching::MatchRequest;
 use models::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use models::charging::plan::{FoundBlock, charging_plan};
+use models::charging::policies::{Breach, PolicyContext, PricedStation, judge};
+use models::charging_station::Connector;
 use models::operation::Operation;
 use models::reservation::need::{ChargingPlan, LimitedBy};
 use models::reservation::{Assignment, MatchFilter, MatchSummary};
-use models::{ChargingStation, Stored};
+use models::{ChargingStation, Fleet, Stored};
 use table::calendars::Calendars;
+
+use super::plan::PlanInputs;
 
 /// A search and the objects that were read for it.
 pub struct Matcher<'a> {
@@ -121,6 +126,39 @@ impl<'a> Matcher<'a> {
     /// A station that was read and kept.
     pub fn station(&self, id: &Id) -> Option<&ChargingStation> {
         self.kept.as_ref()?.get(id)
+    }
+
+    /// The station, the connector and the effective price of an assignment. None if the station was not kept.
+    pub fn place(
+        &self,
+        assignment: &Assignment,
+    ) -> Option<(&ChargingStation, &Connector, Option<EffectivePrice>)> {
+        let station = self.station(&assignment.station)?;
+        let mut connectors = station.connectors.iter();
+        let connector = connectors.find(|connector| connector.id == assignment.connector)?;
+        let (vehicle, currency) = (self.request.vehicle, self.request.reservation.currency);
+        let window = &assignment.window;
+        let price = EffectivePrice::in_window(station, connector, vehicle, window, currency);
+        Some((station, connector, price))
+    }
+
+    /// The policies in suggestion mode that an assignment violates. None if its station was not kept.
+    pub(super) fn warnings(
+        &self,
+        inputs: &PlanInputs<'_>,
+        assignment: &Assignment,
+    ) -> Option<Vec<Breach>> {
+        let (station, _, price) = self.place(assignment)?;
+        let (windows, zone) = ([assignment.window], Fleet::zone(inputs.fleet));
+        let policy_context = PolicyContext {
+            station: Some(PricedStation {
+                station,
+                price,
+                mode: self.tenant.mode,
+            }),
+            ..PolicyContext::at(&windows, self.request.reservation.currency, &zone)
+        };
+        Some(judge(inputs.policies, &policy_context).warnings)
     }
 
     /// The stations that filters refused, as far as they were kept.
@@ -275,6 +313,11 @@ impl<'a> Matcher<'a> {
             self.search.add_calendar(owner, taken);
         }
         self.energy = energy;
+    }
+
+    /// The level of the battery for which connectors are priced, in hundredths of a percent. None if it is unknown or too old.
+    pub fn level(&self) -> Option<u16> {
+        self.request.vehicle.level()
     }
 
     /// The Wh that the blocks of a need charge. None without a need.

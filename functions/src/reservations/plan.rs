@@ -4,7 +4,7 @@ use kernel::{Error, Id, Kind, Mode, Tenant, Timestamp, Window};
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
-use models::charging::policies::{Limits, PolicyContext};
+use models::charging::policies::{Breach, Limits, PolicyContext};
 use models::charging::search::Circle;
 use models::reservation::need::{PlanBasis, ReplanReason};
 use models::{Driver, Fleet, Policy, Reservation, Stored, Vehicle, VehicleTelemetry};
@@ -124,7 +124,8 @@ pub(super) async fn read_named(
     })
 }
 
-/// Plans a pending reservation by need. Any other reservation is not changed.
+/// Plans a pending reservation by need. Any other reservation is not changed. Returns the policies in suggestion mode that the block
+/// violates; none without a block.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -135,9 +136,9 @@ pub(super) async fn plan(
     inputs: PlanInputs<'_>,
     because: ReplanReason,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Option<Vec<Breach>>, Error> {
     if reservation.object.need.is_none() {
-        return Ok(());
+        return Ok(None);
     }
     let windows = matching::windows(&reservation.object, now);
     let zone = Fleet::zone(inputs.fleet);
@@ -146,7 +147,9 @@ pub(super) async fn plan(
     let request = inputs.match_request(reservation, &windows, &limits, tenant.mode, now);
     let mut matcher = Matcher::new(app, tenant, &request, inputs.stations, 1);
     let best = matcher.matches().await?.into_iter().next();
-    let plan = matcher.plan(best.as_ref().map(|best| &best.assignment));
+    let block = best.as_ref().map(|best| &best.assignment);
+    let warnings = block.and_then(|block| matcher.warnings(&inputs, block));
+    let plan = matcher.plan(block);
     if let Some(plan) = plan {
         let basis = PlanBasis {
             level: request.vehicle.level(),
@@ -154,7 +157,7 @@ pub(super) async fn plan(
         };
         reservation.plan(plan, because, basis, now);
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// Plans a pending reservation by need again, with the present state of everything that it depends on.
@@ -178,5 +181,6 @@ pub(super) async fn plan_again(
     let named = read_named(app, tenant, driver, vehicle, area).await?;
     let policies = named.policies(app, tenant).await?;
     let inputs = named.inputs(&policies);
-    Box::pin(plan(app, tenant, reservation, inputs, because, now)).await
+    let planned = plan(app, tenant, reservation, inputs, because, now);
+    Box::pin(planned).await.map(drop)
 }

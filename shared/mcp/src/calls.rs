@@ -108,6 +108,7 @@ pub const SESSION: &[&str] = &[
     "amount_paid",
     "currency",
     "failed_reason",
+    "policy_warnings",
 ];
 pub const INVOICE: &[&str] = &[
     "id",

@@ -46,7 +46,7 @@ pub struct Estimation {
     pub estimated_energy_kwh: f64,
     /// Total cost in minor units of `currency`, with tax. 0 if the price is unknown; this does not mean that charging is free of charge.
     pub estimated_total_cost: i64,
-    /// Result of the policies of driver, vehicle and fleet.
+    /// Result of the policies of the vehicle and its fleet. A price cap is in the requested currency, or else that of the fleet.
     pub policy: PolicyVerdict,
     /// Assumed start of charging. Prices that depend on the time of day are those from this time on.
     #[schema(required, value_type = Timestamp)]

@@ -217,6 +217,76 @@ async fn a_card_is_not_allowed_while_the_evse_is_reserved() {
 }
 
 #[tokio::test]
+async fn the_token_of_a_requested_start_is_allowed_there() {
+    for is_listed in [true, false] {
+        let scene = Scene::new().await;
+        let crew = if is_listed {
+            scene.crew.clone()
+        } else {
+            scene.app.crew(&scene.app.alice).await
+        };
+        let rules = json!({"name": "P", "rules": {"denied_operators": ["Nobody"]}});
+        let policy = scene.app.alice.create("/v1/policies", rules).await;
+        let change = json!({"policy_ids": [policy]});
+        scene.post(&path_of(&crew.driver), change).await;
+        let parties = json!({"driver": crew.driver, "vehicle": crew.vehicle});
+        scene.start_with(parties).await;
+        let token = scene.start_command()["token"].clone();
+        assert_eq!(token["whitelist"], "NEVER");
+        let uid = token["uid"].as_str().expect("a uid");
+        let path = format!("/tokens/{uid}/authorize?type=APP_USER");
+        for (evse, allowed) in [("E1", "ALLOWED"), ("E2", "NOT_ALLOWED")] {
+            let place = json!({"location_id": "AMS-1", "evse_uids": [evse]});
+            let answer = scene.cpo.expect("POST", &path, Some(&place), (200, 1000));
+            assert_eq!(answer.await.body["data"]["allowed"], allowed);
+        }
+        scene.cpo.expect("POST", &path, None, (200, 2002)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_card_charges_the_first_vehicle_that_policies_allow() {
+    let scene = Scene::new().await;
+    let own = json!({"drivers": [scene.crew.driver]});
+    let own = with(tests::vehicle(&scene.crew.fleet), own);
+    let second = scene.app.alice.create("/v1/vehicles", own).await;
+    let rules = json!({"name": "P", "rules": {"denied_operators": ["Example Operator"]}});
+    let policy = scene.app.alice.create("/v1/policies", rules).await;
+    let change = json!({"policy_ids": [policy]});
+    scene.post(&path_of(&scene.crew.vehicle), change).await;
+    card(&scene, json!({})).await;
+    assert_eq!(authorized(&scene).await, "ALLOWED");
+    scene.tap().await;
+    let session = sessions(&scene).await.remove(0);
+    assert_eq!(session["vehicle"], second);
+}
+
+#[tokio::test]
+async fn an_early_charge_is_of_the_vehicle_that_policies_allow() {
+    let scene = Scene::new().await;
+    card(&scene, json!({})).await;
+    let time = |minutes: i64| scene.app.in_minutes(minutes)[11..16].to_owned();
+    let times = json!({"time_windows": [{"start_time": time(20), "end_time": time(100)}]});
+    let policy = json!({"name": "P", "rules": times});
+    let policy = scene.app.alice.create("/v1/policies", policy).await;
+    let vehicle = json!({"policy_ids": [policy]});
+    let vehicle = with(tests::vehicle(&scene.crew.fleet), vehicle);
+    let vehicle = scene.app.alice.create("/v1/vehicles", vehicle).await;
+    let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+    let change = json!({"location": place, "vehicle": vehicle});
+    let reservation = with(scene.app.reservation(&scene.crew, 22), change);
+    let reservation = scene.post("/v1/reservations", reservation).await;
+    scene.app.advance(5).await;
+    scene.took("RESERVE_NOW", "ACCEPTED").await;
+    let reserved = scene.get(&path_of(id_of(&reservation))).await;
+    assert_eq!(reserved["status"], "confirmed", "{reserved}");
+    assert_eq!(authorized(&scene).await, "NOT_ALLOWED");
+    scene.tap().await;
+    let session = sessions(&scene).await.remove(0);
+    assert_has!(session, {"vehicle": scene.crew.vehicle, "reservation": null});
+}
+
+#[tokio::test]
 async fn a_vehicle_reserved_elsewhere_charges_in_one_session() {
     let scene = Scene::new().await;
     card(&scene, json!({"vehicle": scene.crew.vehicle})).await;

@@ -118,9 +118,7 @@ impl CardContext {
                 fleets.peek().is_none() || fleets.any(|fleet| self.is_active_fleet(fleet))
             }
             (CardType::App, None) => false,
-            (CardType::Rfid, driver) => {
-                self.pairs().next().is_some() || self.needs_reservation(card, driver)
-            }
+            (CardType::Rfid, _) => self.pairs().next().is_some() || self.may_use_reservation(card),
         };
         if self.account_is_active && is_usable {
             CardValidity::Valid
@@ -130,9 +128,9 @@ impl CardContext {
     }
 
     /// Checks whether the card can be used with a reservation, which names the driver or the vehicle that the card does not name.
-    fn needs_reservation(&self, card: &ChargeCard, driver: Option<&Driver>) -> bool {
+    pub fn may_use_reservation(&self, card: &ChargeCard) -> bool {
         match (&card.driver, &card.vehicle) {
-            (Some(_), None) => driver.is_some_and(|driver| {
+            (Some(_), None) => self.named_driver(card).is_some_and(|driver| {
                 let mut fleets = driver.fleets.iter();
                 fleets.any(|fleet| self.is_active_fleet(fleet))
             }),

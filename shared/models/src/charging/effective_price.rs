@@ -62,6 +62,18 @@ impl ChargingVehicle {
         }
     }
 
+    /// Creates a vehicle that charges from this level, in hundredths of a percent, until its battery is full. A level that is unknown counts
+    /// as 20 %.
+    pub fn at_level(vehicle: &Vehicle, level: Option<u16>) -> Self {
+        let known = Battery::of(vehicle);
+        let percent = level.map(|level| f64::from(level) / 100.0);
+        Self::Known {
+            battery: known,
+            level,
+            energy: known.energy_between(percent, 100.0),
+        }
+    }
+
     /// Returns the same vehicle, which charges at most this energy in Wh.
     #[must_use]
     pub fn limited_to(self, limit: u32) -> Self {

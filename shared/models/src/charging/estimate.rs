@@ -47,8 +47,8 @@ impl SimulatedCharge {
     }
 }
 
-/// Returns the estimation for a vehicle at a station. `judge` returns the verdict of the policies for a currency and the effective
-/// price of the charge. If the body has no currency, the preferred currency is used if the connector has prices in it.
+/// Returns the estimation for a vehicle at a station. `judge` returns the verdict of the policies for the currency of
+/// their price caps, which is the requested or the preferred one as at the start of a session, and the effective price of the charge. If the body has no currency, the preferred currency is used if the connector has prices in it.
 ///
 /// # Errors
 /// `estimation_validation_error` with the field at fault.
@@ -71,6 +71,7 @@ pub fn estimate(
             )
         })?,
     };
+    let capped_in = new.currency.unwrap_or(preferred);
     let currency = currency(connector, new.currency, preferred, start)?;
     let (level, target) = (new.battery_level, new.battery_target_level);
     let battery = Battery::of(vehicle);
@@ -98,7 +99,7 @@ pub fn estimate(
         estimated_duration: seconds,
         estimated_energy_kwh: f64::from(energy) / 1000.0,
         estimated_total_cost: cost.gross,
-        policy: verdict(judge(currency, price)),
+        policy: verdict(judge(capped_in, price)),
         start: Some(start),
         valid_until: now.plus(VALID),
         vehicle: new.vehicle,

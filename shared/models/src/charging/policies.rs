@@ -197,17 +197,10 @@ impl<'a> Limits<'a> {
         policies.any(|policy| policy.rules.max_price_per_kwh.is_some())
     }
 
-    /// Checks whether a policy has a rule about operators or prices, which depends on the stations and not only on their place.
+    /// Checks whether a policy has a rule about the operators, the places or the prices of stations.
     pub fn depend_on_stations(&self) -> bool {
-        let by_operator = self.enforced.iter().any(|policy| {
-            let Rules {
-                allowed_operators,
-                denied_operators,
-                ..
-            } = &policy.rules;
-            !allowed_operators.is_empty() || !denied_operators.is_empty()
-        });
-        by_operator || self.have_price_cap()
+        let mut policies = self.enforced.iter();
+        policies.any(|policy| policy.rules.depend_on_station())
     }
 
     /// Checks whether every policy allows the station at that price.

@@ -123,7 +123,8 @@ pub struct ReservationInternal {
     /// The invoice that has claimed the fee.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
-    /// The level of the battery that the plan of a need is based on, in hundredths of a percent; none if it was unknown or too old.
+    /// The level of the battery that the plan of a need is based on, or the price of the reserved connector, in hundredths of a percent; none
+    /// if it was unknown or too old.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_level: Option<u16>,
     /// The station of the block that is planned for a need; none once an attempt to confirm was made.

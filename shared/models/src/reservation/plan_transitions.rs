@@ -65,6 +65,12 @@ impl Stored<Reservation> {
         self.set_plan(plan, before.as_deref());
     }
 
+    /// Sets the level of the battery, in hundredths of a percent, for which the price of the reserved connector was accepted; none if it is
+    /// unknown.
+    pub fn accept_price_at(&mut self, level: Option<u16>) {
+        self.internal.planned_level = level;
+    }
+
     /// Notes that the vehicle charges less of its need than was planned, because it has arrived with less, or because its station has
     /// changed.
     pub fn fall_short(&mut self, shortfall: Shortfall, because: ReplanReason, now: Timestamp) {

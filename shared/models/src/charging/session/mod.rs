@@ -17,6 +17,7 @@ use std::num::NonZeroU32;
 
 use super::battery::{Battery, Charge};
 use super::calendar::Entry;
+use super::effective_price::ChargingVehicle;
 use super::footprint::Footprint;
 use super::tariff::{self, Cost, Line};
 use super::{opening_hours, plan, simulation};
@@ -38,7 +39,7 @@ use crate::reservation::need::{LimitedBy, NOISE, Shortfall};
 use crate::reservation::{LEAD, Reservation};
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
-use crate::vehicle_telemetry::Odometer;
+use crate::vehicle_telemetry::{Odometer, VehicleTelemetry};
 use kernel::time::{DAY, SECOND, minutes};
 use kernel::{Code, Currency, Error, Id, Kind, Result, SignedDuration, Timestamp, Window};
 
@@ -131,6 +132,38 @@ pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Win
         from: now,
         until: now.plus(MAX_DURATION),
     })
+}
+
+/// Returns the vehicle whose charge is priced when a session begins. `limit` is the maximum energy in Wh that the session charges, if it
+/// has one.
+///
+/// If the session fulfils a reservation, it is the vehicle for which the price of the reserved connector was accepted: it has the level that
+/// was known then, and charges the energy of the need that is planned. So policies that allowed the price do not refuse it because a
+/// level was reported since; they refuse it only if the policies or the tariff have changed.
+pub fn charging_vehicle(
+    vehicle: &Vehicle,
+    telemetry: Option<&VehicleTelemetry>,
+    reservation: Option<&Stored<Reservation>>,
+    limit: Option<NonZeroU32>,
+    now: Timestamp,
+) -> ChargingVehicle {
+    let charging = match reservation {
+        Some(reservation) => ChargingVehicle::at_level(vehicle, reservation.internal.planned_level),
+        None => ChargingVehicle::new(vehicle, telemetry, now),
+    };
+    let reservation = reservation.map(|reservation| &reservation.object);
+    let need = reservation.and_then(|reservation| Some((reservation, reservation.need.as_ref()?)));
+    match (limit, need) {
+        (Some(limit), _) => charging.limited_to(limit.get()),
+        (None, Some((reservation, need))) => {
+            let start = reservation.window().map(|window| window.from);
+            let plan = reservation.charging_plan.as_ref();
+            let plan = plan.filter(|plan| plan.from == start);
+            let energy = plan.map_or(u32::MAX, |plan| plan.energy_wh);
+            charging.for_need(need).limited_to(energy)
+        }
+        (None, None) => charging,
+    }
 }
 
 impl Parties<'_> {
