@@ -277,7 +277,6 @@ async fn an_early_charge_is_of_the_vehicle_that_policies_allow() {
     let reservation = with(scene.app.reservation(&scene.crew, 22), change);
     let reservation = scene.post("/v1/reservations", reservation).await;
     scene.app.advance(5).await;
-    scene.took("RESERVE_NOW", "ACCEPTED").await;
     let reserved = scene.get(&path_of(id_of(&reservation))).await;
     assert_eq!(reserved["status"], "confirmed", "{reserved}");
     assert_eq!(authorized(&scene).await, "NOT_ALLOWED");

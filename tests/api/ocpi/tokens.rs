@@ -344,7 +344,7 @@ async fn a_token_that_is_always_refused_is_rarely_repeated() {
 async fn a_network_sees_nothing_of_a_tenant_but_its_tokens() {
     let (app, cpo) = Connected::start().await;
     let crew = app.crew(&app.alice).await;
-    let secret = json!({"metadata": {"note": "secret"}, "vehicle": null});
+    let secret = json!({"metadata": {"note": "secret"}});
     let (path, uid) = card(&app, &crew, secret).await;
     let page = cpo.send("GET", "/tokens", None).await.text;
     let answer = authorize(&cpo, &uid, None).await.to_string();
