@@ -15,6 +15,7 @@ use kernel::{Error, Origin, Tenant};
 use models::charging::matching::{self, MatchRequest};
 use models::charging::plan;
 use models::charging::policies::{Limits, PolicyContext};
+use models::charging::session::charging_vehicle;
 use models::reservation::Reserved;
 use models::reservation::need::Shortfall;
 use models::{ChargingStation, Fleet, Policy, Reservation, Stored};
@@ -58,17 +59,23 @@ impl KeepRules {
         self.allow(reservation, before, origin) && !self.allow(reservation, after, origin)
     }
 
-    /// Checks whether a confirmed reservation may keep its connector at the station in this state.
+    /// Checks whether a confirmed reservation may keep its connector at the station in this state. Its price is that for which the start of
+    /// its session will be judged.
     pub fn allow(
         &self,
         reservation: &Stored<Reservation>,
         station: &ChargingStation,
         origin: &Origin,
     ) -> bool {
-        let admits = |request: &MatchRequest<'_>, reserved: &Reserved| {
+        let admits = |mut request: MatchRequest<'_>, reserved: &Reserved| {
             let connector = station.connector(&reserved.connector)?;
             let window = &reserved.window;
-            Some(matching::admits(station, connector, window, request))
+            let Named {
+                vehicle, telemetry, ..
+            } = &self.named;
+            let (telemetry, kept) = (telemetry.as_ref(), Some(reservation));
+            request.vehicle = charging_vehicle(vehicle, telemetry, kept, None, origin.now);
+            Some(matching::admits(station, connector, window, &request))
         };
         let allowed = self.judge(reservation, origin, admits);
         allowed.unwrap_or_default()
@@ -97,7 +104,7 @@ impl KeepRules {
     ) -> Option<Shortfall> {
         self.judge(reservation, origin, |request, reserved| {
             let connector = station.connector(&reserved.connector)?;
-            plan::shortfall(request, station, connector, &reserved.window)
+            plan::shortfall(&request, station, connector, &reserved.window)
         })
     }
 
@@ -105,7 +112,7 @@ impl KeepRules {
         &self,
         reservation: &Stored<Reservation>,
         origin: &Origin,
-        judge: impl FnOnce(&MatchRequest<'_>, &Reserved) -> Option<R>,
+        judge: impl FnOnce(MatchRequest<'_>, &Reserved) -> Option<R>,
     ) -> Option<R> {
         let reserved = reservation.object.state.reserved()?;
         let inputs = self.named.inputs(&self.policies);
@@ -114,6 +121,6 @@ impl KeepRules {
         let limits = Limits::new(&self.policies, &context);
         let mode = origin.tenant.mode;
         let request = inputs.match_request(reservation, &windows, &limits, mode, origin.now);
-        judge(&request, reserved)
+        judge(request, reserved)
     }
 }
