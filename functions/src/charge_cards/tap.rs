@@ -79,8 +79,8 @@ impl CardUse {
 
 /// Finds who has charged with a card at a reader. Energy that has flowed is billed, so the card, its driver, its vehicle and the fleet may
 /// be blocked or suspended by now, policies may forbid it, the plug may not fit, the vehicle may charge elsewhere, and the EVSE may be
-/// reserved: a driver and a vehicle of the card who could have charged come first, and then any others. `None` for a card that was deleted, or that has no driver
-/// with a vehicle.
+/// reserved: a driver and a vehicle of the card who could have charged come first, and then any others. Who has a reservation for that
+/// moment comes before both. `None` for a card that was deleted, or that has no driver with a vehicle.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -103,7 +103,12 @@ pub async fn who_charges(
         | TapOutcome::Suspended(card_use)
         | TapOutcome::Early(card_use) => Some(*card_use),
         TapOutcome::Forbidden { card_use, charging } => {
-            let allowed = used.first_allowed(place, &charging).await?;
+            let reservation = card_use.reservation.as_ref();
+            let reserved = reservation.and_then(|reservation| reservation.object.window());
+            let allowed = match reserved {
+                Some(window) if window.from <= now => None,
+                _ => used.first_allowed(place, &charging).await?,
+            };
             Some(allowed.unwrap_or(*card_use))
         }
         TapOutcome::NoDriver { charging } | TapOutcome::Reserved { charging } => {
