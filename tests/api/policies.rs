@@ -315,10 +315,6 @@ async fn a_suggestion_warns_of_the_station_that_is_chosen() {
     app.station(json!({})).await;
     let rules = json!({"denied_operators": ["Voltway"], "max_price_per_kwh": 1});
     let (crew, id) = ruled(&app, "suggestion", rules).await;
-    let rules = json!({"denied_operators": ["Nobody"]});
-    let enforced = app.alice.create("/v1/policies", policy(rules)).await;
-    let change = json!({"policy_ids": [enforced]});
-    app.alice.post_ok(&path_of(&crew.driver), change).await;
     let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
     let by_window = with(app.reservation(&crew, 300), place.clone());
     let need = json!({"energy_wh": 9_000, "ready_by": app.in_minutes(200)});

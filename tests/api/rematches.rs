@@ -407,11 +407,11 @@ async fn a_station_above_the_cap_is_replaced_by_a_cheaper_one() {
 
 #[tokio::test]
 async fn a_policy_that_follows_the_match_saves_no_fee() {
-    // The station becomes dearer under a cap that was too low for it before, becomes cheaper, or breaks nothing.
-    for price in [45, 35, 40] {
+    // The station becomes dearer under a cap that was too low for it before or just high enough, becomes cheaper, or breaks nothing.
+    for (cap, price) in [(30, 45), (40, 45), (30, 35), (30, 40)] {
         let app = with_fee().await;
         let (path, station, vehicle) = confirmed_under(&app, None).await;
-        restrict(&app, &vehicle, json!({"max_price_per_kwh": 30})).await;
+        restrict(&app, &vehicle, json!({"max_price_per_kwh": cap})).await;
         let change = priced(price, json!({"name": "Renamed"}));
         app.change_station(&station, change).await;
         app.drain().await;

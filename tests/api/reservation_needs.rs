@@ -738,6 +738,14 @@ async fn a_need_moves_from_a_connector_that_weakens_or_says_so() {
     assert_has!(short["charging_plan"], {"status": "short", "energy_wh": 4_000, "short_by_wh": 7_000, "limited_by": "time",
         "cost": 40, "from": short["reserved_start"], "until": short["reserved_end"], "replanned_because": "station"});
     assert_eq!(weaken(second, 22.0).await, short);
+    // The power has come back, so the session may charge the whole need.
+    app.advance(21 * 60).await;
+    let start = with(
+        app.session(&crew, second),
+        json!({"connector": short["connector"]}),
+    );
+    let session = app.alice.post_ok("/v1/charging_sessions", start).await;
+    assert_has!(session, {"reservation": id, "session_limit": 11_000});
     let kinds = [
         "created",
         "confirmed",

@@ -170,7 +170,8 @@ async fn vehicles(
     }
 }
 
-/// The refunds that a report covers. Those of credit notes of the whole account are divided like the credit notes.
+/// The refunds that a report covers. One of a payment of an invoice of the whole account is divided among the fleets of the lines that its
+/// credit note credits, without what the refunds of direct payments of these lines have returned.
 async fn refunds(
     app: &App,
     tenant: &Tenant,
@@ -189,12 +190,18 @@ async fn refunds(
             .map(|note| (note.object.id.clone(), note.object))
             .collect();
         let fleets = fleets_of_notes(app, tenant, notes.values()).await?;
+        let direct = returned_directly(&found);
         let parts = found.into_iter().flat_map(|refund| {
             let note = refund.credit_note.as_ref().and_then(|id| notes.get(id));
             let Some(note) = note.filter(|_| refund.fleet.is_none()) else {
                 return vec![refund];
             };
-            let parts = note.divide(refund.amount, &fleets).into_iter();
+            let returned = |line: &Id| {
+                let line = (note.id.clone(), line.clone());
+                direct.get(&line).copied().unwrap_or_default()
+            };
+            let parts = note.divide(refund.amount, &fleets, returned).into_iter();
+            let parts = parts.filter(|(_, amount)| *amount != 0);
             let part = |(fleet, amount)| Transaction {
                 fleet,
                 amount,
@@ -206,6 +213,20 @@ async fn refunds(
     }
     found.retain(|refund| report.fleet.is_none() || report.fleet == refund.fleet);
     Ok(found)
+}
+
+/// The amounts that refunds of direct payments have returned, by the credit notes and the lines of the paid sessions and reservations.
+fn returned_directly(refunds: &[Transaction]) -> HashMap<(Id, Id), i64> {
+    let mut direct: HashMap<(Id, Id), i64> = HashMap::new();
+    for refund in refunds {
+        let paid = refund.charging_session.as_ref();
+        let paid = paid.or(refund.reservation.as_ref());
+        if let (Some(note), Some(paid)) = (&refund.credit_note, paid) {
+            let line = (note.clone(), paid.as_kind(Kind::LineItem));
+            *direct.entry(line).or_default() += refund.amount;
+        }
+    }
+    direct
 }
 
 /// The adjustments that a report covers, and the paid part of each, in minor units.

@@ -6,7 +6,7 @@ use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Breach, Limits, PolicyContext};
 use models::reservation::MatchFilter;
 use models::reservation::need::ReplanReason;
-use models::{Driver, Fleet, Reservation, Stored, Vehicle, VehicleTelemetry};
+use models::{Driver, Fleet, Policy, Reservation, Stored, Vehicle, VehicleTelemetry};
 
 use super::matcher::{Matcher, RefusedStation};
 use super::plan::{PlanInputs, plan};
@@ -36,7 +36,8 @@ pub(super) async fn admit(
     let mut policy_warnings = policies::check(&policies, &policy_context)?;
     let limits = Limits::new(&policies, &policy_context);
     let has_need = reservation.object.need.is_some();
-    if has_need || limits.depend_on_stations() {
+    let depends = |policy: &Policy| policy.rules.depend_on_station();
+    if has_need || policies.iter().any(depends) {
         let (telemetry, stations) = tokio::try_join!(
             request.find::<VehicleTelemetry>(&vehicle.telemetry),
             app.store.indexed_stations(tenant, area),

@@ -3,8 +3,9 @@
 //! need.
 //!
 //! The policies are the tenant's own business, so they release a reservation only from a change of the station that they refuse: the
-//! station before the change has to be allowed, and the station after it refused, by the policies of the moment of the change. A policy
-//! that also refuses the station before the change, because it was created or assigned after the match, changes nothing: the fee stays due.
+//! station before the change has to be allowed, and the station after it refused. Policies that were created or changed after the
+//! confirmation do not count, and one that also refuses the station before the change, because it was assigned later, changes nothing: the
+//! fee stays due.
 //!
 //! The judgement takes a few reads, and is made only for the reservations at a connector that could be refused
 //! ([`models::charging::plan::may_be_refused`]). The stations of a tariff change one after the other
@@ -44,7 +45,12 @@ impl KeepRules {
             Err(Error::Client(error)) if error.class == ErrorClass::NotFound => return Ok(None),
             named => named?,
         };
-        let policies = named.policies(app, tenant).await?;
+        let mut policies = named.policies(app, tenant).await?;
+        let confirmed_at = reservation
+            .state
+            .reserved()
+            .map(|reserved| reserved.confirmed_at);
+        policies.retain(|policy| confirmed_at.is_none_or(|at| policy.updated <= at));
         Ok(Some(Self { named, policies }))
     }
 

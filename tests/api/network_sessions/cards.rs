@@ -262,6 +262,21 @@ async fn a_card_charges_the_first_vehicle_that_policies_allow() {
 }
 
 #[tokio::test]
+async fn a_charge_for_a_need_ends_with_its_energy() {
+    let scene = Scene::new().await;
+    card(&scene, json!({})).await;
+    let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+    let need = json!({"energy_wh": 5_000, "ready_by": scene.app.in_minutes(60)});
+    let (driver, vehicle) = (&scene.crew.driver, &scene.crew.vehicle);
+    let reservation = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"], "location": place, "need": need});
+    let reservation = scene.post("/v1/reservations", reservation).await;
+    scene.app.advance(5).await;
+    scene.tap().await;
+    let session = sessions(&scene).await.remove(0);
+    assert_has!(session, {"reservation": reservation["id"], "session_limit": 5_000});
+}
+
+#[tokio::test]
 async fn an_early_charge_is_of_the_vehicle_that_policies_allow() {
     let scene = Scene::new().await;
     card(&scene, json!({})).await;

@@ -52,7 +52,7 @@ pub(super) async fn session_started_with_card(
         reservation: found
             .reservation
             .as_ref()
-            .map(|reservation| &reservation.object.id),
+            .map(|reservation| &reservation.object),
         payment_method: payment_method.as_ref(),
         currency: references::currency(app, tenant, driver, fleet).await?,
     };

@@ -197,12 +197,6 @@ impl<'a> Limits<'a> {
         policies.any(|policy| policy.rules.max_price_per_kwh.is_some())
     }
 
-    /// Checks whether a policy has a rule about the operators, the places or the prices of stations.
-    pub fn depend_on_stations(&self) -> bool {
-        let mut policies = self.enforced.iter();
-        policies.any(|policy| policy.rules.depend_on_station())
-    }
-
     /// Checks whether every policy allows the station at that price.
     pub fn allow(&self, station: &PricedStation<'_>) -> bool {
         self.broken(station).is_none()

@@ -300,19 +300,32 @@ impl CreditNote {
             part.totals.credited = credited;
             part
         };
-        let parts = self.divide(self.totals.credited, fleets).into_iter();
+        let parts = self.divide(self.totals.credited, fleets, |_| 0).into_iter();
         parts.map(part).collect()
     }
 
-    /// Divides an amount of the credit note among the fleets of its lines, in proportion to the lines. The part of entries without a line, or
-    /// whose fleet is unknown, has no fleet.
-    pub fn divide(&self, amount: i64, fleets: &HashMap<Id, Id>) -> BTreeMap<Option<Id>, i64> {
+    /// Divides an amount of the credit note among the fleets of its lines, in proportion to what is left of the lines without the amount that
+    /// `less` returns for each. The part of entries without a line, or whose fleet is unknown, has no fleet.
+    pub fn divide(
+        &self,
+        amount: i64,
+        fleets: &HashMap<Id, Id>,
+        less: impl Fn(&Id) -> i64,
+    ) -> BTreeMap<Option<Id>, i64> {
+        let weight = |line: &CreditNoteLine| {
+            let less = line.line_item.as_ref().map_or(0, &less);
+            i128::from(line.amount - less).max(0)
+        };
+        let whole: i128 = self.lines.iter().map(weight).sum();
+        if whole == 0 {
+            return BTreeMap::from([(None, amount)]);
+        }
         let mut parts: BTreeMap<Option<Id>, i64> = BTreeMap::new();
         let (mut gross, mut divided) = (0, 0);
         for line in &self.lines {
-            gross += i128::from(line.amount);
+            gross += weight(line);
             // Each line has the rest up to its end, so that the parts add up to the whole.
-            let until = i128::from(amount) * gross / i128::from(self.amount).max(1);
+            let until = i128::from(amount) * gross / whole;
             let fleet = line.line_item.as_ref().and_then(|id| fleets.get(id));
             *parts.entry(fleet.cloned()).or_default() +=
                 i64::try_from(until - divided).unwrap_or_default();

@@ -274,6 +274,13 @@ fn a_credit_note_is_divided_exactly_among_fleets() {
         found,
         [(None, 20), (Some(fleet(1)), 19), (Some(fleet(2)), 21)]
     );
+    // A refund of the first line's own payment has returned it.
+    let first = Id::from_number(Kind::LineItem, 0);
+    let returned = |line: &Id| if *line == first { 33 } else { 0 };
+    let parts = note.divide(40, &fleets, returned);
+    let parts: Vec<_> = parts.into_values().collect();
+    assert_eq!(parts, [19, 0, 21]);
+    assert_eq!(note.divide(40, &fleets, |_| 34), [(None, 40)].into());
     let of_fleet = CreditNote {
         fleet: Some(fleet(3)),
         ..note

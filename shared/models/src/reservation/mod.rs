@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
 pub use self::limits::{AreaRadius, ConnectorTypes, MOST_CONNECTOR_TYPES, MOST_RADIUS, SHORTEST};
 use self::limits::{LATEST, coded, invalid};
-use self::need::{ChargingPlan, Need};
+use self::need::{ChargingPlan, LimitedBy, Need, ReplanReason};
 pub use self::outward::GRACE;
 use self::outward::RefusedEvse;
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
@@ -314,6 +314,24 @@ impl Reservation {
         self.ideal_start
             .max(latest_start.unwrap_or(self.ideal_start))
             .min(self.ideal_start.plus(LATEST))
+    }
+
+    /// Returns the energy in Wh that a session charges by a plan of the reservation. What a change of the station has taken from the plan may
+    /// come back, so that the session may charge the whole energy of the need.
+    pub(crate) fn energy_to_charge(&self, plan: &ChargingPlan) -> u32 {
+        let needed = self.need.as_ref().and_then(|need| need.energy_wh);
+        let is_of_station = plan.replanned_because == Some(ReplanReason::Station)
+            && plan.limited_by == Some(LimitedBy::Time);
+        needed
+            .filter(|_| is_of_station)
+            .map_or(plan.energy_wh, |needed| needed.max(plan.energy_wh))
+    }
+
+    /// Returns the energy in Wh after which a session that a card has started ends, if the need is an energy. A level is not known there.
+    pub(crate) fn energy_needed(&self) -> Option<u32> {
+        let plan = self.charging_plan.as_ref()?;
+        self.need.as_ref()?.energy_wh?;
+        Some(self.energy_to_charge(plan)).filter(|energy| *energy > 0)
     }
 
     /// Returns the last moment at which cancelling is free because of `free_until_before` alone, for a window with this start.

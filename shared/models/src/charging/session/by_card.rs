@@ -9,6 +9,7 @@ use crate::charging_session::{
 use crate::charging_station::{ChargingStation, Connector};
 use crate::driver::Driver;
 use crate::network::ObjectId;
+use crate::reservation::Reservation;
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
 use kernel::{Currency, Id, Kind, Timestamp};
@@ -24,7 +25,7 @@ pub struct CardSession<'a> {
     pub driver: &'a Driver,
     pub vehicle: &'a Vehicle,
     /// The reservation that the session fulfils.
-    pub reservation: Option<&'a Id>,
+    pub reservation: Option<&'a Reservation>,
     /// The default payment method of the driver, the fleet or the account.
     pub payment_method: Option<&'a Id>,
     /// The currency of the bill until the network reports another one.
@@ -60,8 +61,8 @@ impl ChargingSession {
             invoice: None,
             payment_method: payment_method.cloned(),
             power: f64::from(charge.power) / 1000.0,
-            reservation: reservation.cloned(),
-            session_limit: None,
+            reservation: reservation.map(|reservation| reservation.id.clone()),
+            session_limit: reservation.and_then(Reservation::energy_needed),
             session_started: now,
             started_by: StartedBy::Card,
             state: SessionState::Pending {

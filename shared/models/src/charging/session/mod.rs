@@ -159,7 +159,7 @@ pub fn charging_vehicle(
             let start = reservation.window().map(|window| window.from);
             let plan = reservation.charging_plan.as_ref();
             let plan = plan.filter(|plan| plan.from == start);
-            let energy = plan.map_or(u32::MAX, |plan| plan.energy_wh);
+            let energy = plan.map_or(u32::MAX, |plan| reservation.energy_to_charge(plan));
             charging.for_need(need).limited_to(energy)
         }
         (None, None) => charging,
@@ -407,7 +407,7 @@ impl CalendarEntries<'_> {
             match parties.missing(reservation) {
                 // A vehicle that has reached the level charges next to nothing.
                 Some(missing) => Some(missing.max(1)),
-                None => Some(plan.energy_wh).filter(|energy| *energy > 0),
+                None => Some(reservation.energy_to_charge(plan)).filter(|energy| *energy > 0),
             }
         };
         given.map(NonZeroU32::get).or_else(needed)
