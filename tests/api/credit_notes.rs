@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use kernel::Window;
 use kernel::time::hours;
+use kernel::{Id, Kind, Window};
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};
@@ -820,4 +820,25 @@ async fn an_amount_of_a_long_invoice_of_paid_sessions_is_refunded() {
     let fleet = app.alice.get_ok(&path_of(&crew.fleet)).await;
     assert_eq!(fleet["wallet_balance"], 500);
     agree(&app.alice, &invoice).await;
+}
+
+#[tokio::test]
+async fn a_refund_credits_a_line_that_an_invoice_does_not_show() {
+    let (app, crew) = TestApp::with_crew().await;
+    let method = card(&app.alice, &crew).await;
+    let (session, charge) = charged(&app, &crew, &method).await;
+    app.advance(3 * 60 * 60).await;
+    many_sessions_with(&app, &crew, 105, json!({"currency": "gbp"})).await;
+    let period = json!({"period_start": app.in_minutes(-300), "currency": "gbp"});
+    let invoice = finalized(&app.alice, with(window(&app, &crew), period)).await;
+    assert_eq!(invoice["line_items_has_more"], true);
+    let refund = format!("{}/refund", path_of(id_of(&charge)));
+    let refund = app.alice.create(&refund, json!({})).await;
+    app.drain().await;
+    let refund = app.alice.get_ok(&path_of(&refund)).await;
+    let note = refund["credit_note"].as_str().expect("a credit note");
+    let note = app.alice.get_ok(&path_of(note)).await;
+    let line = Id::from(session.as_str()).as_kind(Kind::LineItem);
+    assert_has!(note, {"amount": charge["amount"], "/lines/0/line_item": line});
+    assert_eq!(note["lines"].as_array().map(Vec::len), Some(1));
 }

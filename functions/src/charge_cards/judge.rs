@@ -1,16 +1,68 @@
-//! Judges by policies whether a driver and a vehicle of a card may charge.
+//! The use of a card at a reader, and whether policies allow its driver and its vehicle to charge.
 
 use kernel::{Error, Id, Tenant, Timestamp, Window};
-use models::charging::card::CardContext;
+use models::charging::card::{CardContext, Pair};
 use models::charging::effective_price::EffectivePrice;
 use models::charging::policies::{PolicyContext, PricedStation, judge};
 use models::charging::session::{charging_vehicle, charging_window};
-use models::charging_station::Plug;
-use models::{ChargeCard, Fleet, Policy, VehicleTelemetry};
+use models::charging_station::{Connector, Plug};
+use models::{
+    ChargeCard, ChargingStation, Driver, Fleet, Policy, Reservation, Stored, Vehicle,
+    VehicleTelemetry,
+};
 
 use super::context;
-use super::tap::{CardUse, Place};
 use crate::{App, references};
+
+/// A reader of a charging station.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    pub station: &'a ChargingStation,
+    /// OCPI `EVSE.uid`.
+    pub evse: &'a str,
+}
+
+impl Place<'_> {
+    pub(super) fn connectors(&self) -> impl Iterator<Item = &Connector> {
+        self.station.evse(self.evse)
+    }
+
+    pub(super) fn fits(&self, vehicle: &Vehicle) -> bool {
+        let plug = Plug::Matched(vehicle.charging_standard);
+        self.connectors().any(|connector| connector.plug == plug)
+    }
+}
+
+/// The driver and the vehicle that charge with a card.
+#[derive(Debug, Clone)]
+pub struct CardUse {
+    pub tenant: Tenant,
+    pub card: ChargeCard,
+    pub driver: Stored<Driver>,
+    pub vehicle: Vehicle,
+    pub fleet: Fleet,
+    /// The reservation of the vehicle at the station, if there is one.
+    pub reservation: Option<Stored<Reservation>>,
+}
+
+impl CardUse {
+    /// The use of a card without a reservation.
+    pub(super) fn of(tenant: &Tenant, card: &ChargeCard, pair: Pair<'_>) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            card: card.clone(),
+            driver: pair.driver.clone(),
+            vehicle: pair.vehicle.clone(),
+            fleet: pair.fleet.clone(),
+            reservation: None,
+        }
+    }
+
+    /// Checks whether the driver, the vehicle and the fleet are active.
+    pub(super) fn is_active(&self) -> bool {
+        self.driver.object.is_active() && self.vehicle.is_active() && self.fleet.is_active()
+    }
+}
 
 /// A card that is used at a moment, with the objects that it depends on.
 pub(super) struct UsedCard<'a> {

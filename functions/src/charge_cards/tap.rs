@@ -17,65 +17,13 @@ use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::card::Pair;
 use models::charging::session::expected;
 use models::charging_session::SessionStatus;
-use models::charging_station::{Connector, Plug};
 use models::reservation::LEAD;
-use models::{
-    ChargeCard, ChargingSession, ChargingStation, Driver, Fleet, Reservation, Stored, Vehicle,
-};
+use models::{ChargeCard, ChargingSession, Driver, Fleet, Reservation, Stored, Vehicle};
 
 use super::context;
 use super::judge::UsedCard;
+pub use super::judge::{CardUse, Place};
 use crate::charging_sessions::start::calendars;
-
-/// A reader of a charging station.
-#[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
-    pub station: &'a ChargingStation,
-    /// OCPI `EVSE.uid`.
-    pub evse: &'a str,
-}
-
-impl Place<'_> {
-    pub(super) fn connectors(&self) -> impl Iterator<Item = &Connector> {
-        self.station.evse(self.evse)
-    }
-
-    fn fits(&self, vehicle: &Vehicle) -> bool {
-        let plug = Plug::Matched(vehicle.charging_standard);
-        self.connectors().any(|connector| connector.plug == plug)
-    }
-}
-
-/// The driver and the vehicle that charge with a card.
-#[derive(Debug, Clone)]
-pub struct CardUse {
-    pub tenant: Tenant,
-    pub card: ChargeCard,
-    pub driver: Stored<Driver>,
-    pub vehicle: Vehicle,
-    pub fleet: Fleet,
-    /// The reservation of the vehicle at the station, if there is one.
-    pub reservation: Option<Stored<Reservation>>,
-}
-
-impl CardUse {
-    /// The use of a card without a reservation.
-    pub(super) fn of(tenant: &Tenant, card: &ChargeCard, pair: Pair<'_>) -> Self {
-        Self {
-            tenant: tenant.clone(),
-            card: card.clone(),
-            driver: pair.driver.clone(),
-            vehicle: pair.vehicle.clone(),
-            fleet: pair.fleet.clone(),
-            reservation: None,
-        }
-    }
-
-    /// Checks whether the driver, the vehicle and the fleet are active.
-    fn is_active(&self) -> bool {
-        self.driver.object.is_active() && self.vehicle.is_active() && self.fleet.is_active()
-    }
-}
 
 /// Finds who has charged with a card at a reader. Energy that has flowed is billed, so the card, its driver, its vehicle and the fleet may
 /// be blocked or suspended by now, policies may forbid it, the plug may not fit, the vehicle may charge elsewhere, and the EVSE may be

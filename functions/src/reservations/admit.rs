@@ -106,7 +106,11 @@ async fn judged(
     let matcher = Matcher::new(&request.app, request.tenant(), sought, inputs.stations, 1);
     let mut matcher = matcher.keeping_stations();
     if let Some(best) = matcher.matches().await?.first() {
-        return Ok(Ok(matcher.warnings(inputs, &best.assignment)));
+        return Ok(Ok(matcher.warnings(
+            inputs.policies,
+            inputs.fleet,
+            &best.assignment,
+        )));
     }
     let mut refused = matcher.refused();
     refused.retain(|refused| {

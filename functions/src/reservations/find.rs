@@ -88,7 +88,7 @@ fn candidate(
     inputs: &PlanInputs<'_>,
 ) -> Option<ReservationCandidate> {
     let (station, connector, price) = matcher.place(&best.assignment)?;
-    let warnings = matcher.warnings(inputs, &best.assignment)?;
+    let warnings = matcher.warnings(inputs.policies, inputs.fleet, &best.assignment)?;
     let currency = request.reservation.currency;
     Some(ReservationCandidate::new(
         best, station, connector, charge, currency, price, warnings,

@@ -15,10 +15,8 @@ use models::charging_station::Connector;
 use models::operation::Operation;
 use models::reservation::need::{ChargingPlan, LimitedBy};
 use models::reservation::{Assignment, MatchFilter, MatchSummary};
-use models::{ChargingStation, Fleet, Stored};
+use models::{ChargingStation, Fleet, Policy, Stored};
 use table::calendars::Calendars;
-
-use super::plan::PlanInputs;
 
 /// A search and the objects that were read for it.
 pub struct Matcher<'a> {
@@ -145,11 +143,12 @@ impl<'a> Matcher<'a> {
     /// The policies in suggestion mode that an assignment violates. None if its station was not kept.
     pub(super) fn warnings(
         &self,
-        inputs: &PlanInputs<'_>,
+        policies: &[Policy],
+        fleet: Option<&Fleet>,
         assignment: &Assignment,
     ) -> Option<Vec<Breach>> {
         let (station, _, price) = self.place(assignment)?;
-        let (windows, zone) = ([assignment.window], Fleet::zone(inputs.fleet));
+        let (windows, zone) = ([assignment.window], Fleet::zone(fleet));
         let policy_context = PolicyContext {
             station: Some(PricedStation {
                 station,
@@ -158,7 +157,7 @@ impl<'a> Matcher<'a> {
             }),
             ..PolicyContext::at(&windows, self.request.reservation.currency, &zone)
         };
-        Some(judge(inputs.policies, &policy_context).warnings)
+        Some(judge(policies, &policy_context).warnings)
     }
 
     /// The stations that filters refused, as far as they were kept.

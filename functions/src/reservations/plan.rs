@@ -148,7 +148,7 @@ pub(super) async fn plan(
     let mut matcher = Matcher::new(app, tenant, &request, inputs.stations, 1);
     let best = matcher.matches().await?.into_iter().next();
     let block = best.as_ref().map(|best| &best.assignment);
-    let warnings = block.and_then(|block| matcher.warnings(&inputs, block));
+    let warnings = block.and_then(|block| matcher.warnings(inputs.policies, inputs.fleet, block));
     let plan = matcher.plan(block);
     if let Some(plan) = plan {
         let basis = PlanBasis {
