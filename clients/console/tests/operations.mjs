@@ -115,6 +115,8 @@ try {
     const path = `/v1/fleets/${fleet.id}`;
     const { name } = await runner.api('GET', path);
     await visit(`/fleets/${fleet.id}`);
+    // The page has read the address that was restored, so that the edit begins with the present version.
+    await page.waitForFunction(() => !document.querySelector('main')?.textContent?.includes('Leeds'));
     await page.getByRole('button', { name: 'Edit' }).first().click();
     const dialog = page.getByRole('dialog');
     const field = dialog.getByLabel('Name', { exact: true }).first();
@@ -123,7 +125,9 @@ try {
     const stored = new Promise((done) => (lose = done));
     await page.route(`**${path}`, async (route) => {
       if (route.request().method() !== 'POST') return route.fallback();
-      await route.fetch();
+      const response = await route.fetch();
+      // The form repeats a save whose version is that of before.
+      if (!response.ok()) return route.fulfill({ response });
       await stored;
       await route.abort();
     });
