@@ -41,8 +41,7 @@ pub async fn end<'a>(
     tx.release_all(&released).await?;
     if let Some(station) = station {
         let station = station.object;
-        let mut connectors = station.connectors.iter();
-        let ours = connectors.find(|connector| connector.id == session.connector);
+        let ours = station.connector(&session.connector);
         if let Some(connector) =
             ours.filter(|connector| connector.status == ConnectorStatus::Occupied)
         {

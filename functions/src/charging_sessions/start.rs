@@ -70,8 +70,7 @@ impl SessionStart {
         let operation = operation(app, tenant, &station).await?;
         let location = station.internal.location;
         let (station, vehicle) = (station.object, vehicle.object);
-        let mut connectors = station.connectors.iter();
-        let connector = connectors.find(|connector| connector.id == new.connector);
+        let connector = station.connector(&new.connector);
         let connector = connector.cloned().ok_or_else(|| unknown("connector"))?;
         let evse_time = CalendarOwner::evse_of(&station.id, &connector);
         let vehicle_time = CalendarOwner::Vehicle(vehicle.id.clone());

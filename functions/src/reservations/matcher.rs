@@ -132,8 +132,7 @@ impl<'a> Matcher<'a> {
         assignment: &Assignment,
     ) -> Option<(&ChargingStation, &Connector, Option<EffectivePrice>)> {
         let station = self.station(&assignment.station)?;
-        let mut connectors = station.connectors.iter();
-        let connector = connectors.find(|connector| connector.id == assignment.connector)?;
+        let connector = station.connector(&assignment.connector)?;
         let (vehicle, currency) = (self.request.vehicle, self.request.reservation.currency);
         let window = &assignment.window;
         let price = EffectivePrice::in_window(station, connector, vehicle, window, currency);

@@ -135,8 +135,7 @@ async fn command<'a>(
     let (Some(station), Some(driver)) = (station, driver) else {
         return Ok(None);
     };
-    let mut connectors = station.object.connectors.iter();
-    let connector = connectors.find(|connector| connector.id == reserved.connector);
+    let connector = station.object.connector(&reserved.connector);
     let Some(place) = connector.and_then(|connector| operator::place(&station, connector)) else {
         return Ok(None);
     };

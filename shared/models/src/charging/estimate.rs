@@ -153,10 +153,7 @@ fn line(line: &Line) -> CostLine {
 /// # Errors
 /// `estimation_validation_error` if the station has no such connector, or if the connector does not fit the vehicle.
 fn named<'a>(station: &'a ChargingStation, vehicle: &Vehicle, id: &str) -> Result<&'a Connector> {
-    let found = station
-        .connectors
-        .iter()
-        .find(|connector| connector.id == id);
+    let found = station.connector(id);
     let connector =
         found.ok_or_else(|| invalid("connector", "the station has no such connector"))?;
     if connector.connector_type() != Some(vehicle.charging_standard) {

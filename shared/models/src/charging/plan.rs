@@ -36,8 +36,7 @@ pub fn charging_plan(
     let block = found.map(|found| found.assignment.window);
     let cost = |start: Timestamp| {
         let found = found?;
-        let mut connectors = found.station.connectors.iter();
-        let connector = connectors.find(|connector| connector.id == found.assignment.connector)?;
+        let connector = found.station.connector(&found.assignment.connector)?;
         let (charge, currency) = (
             request.vehicle.charge_at(connector),
             request.reservation.currency,
